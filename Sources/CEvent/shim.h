@@ -1,0 +1,8 @@
+#pragma once
+#include <event2/event.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/listener.h>
+#include <event2/util.h>
+#include <event2/dns.h>
+#include <event2/thread.h>

@@ -1,0 +1,15 @@
+import CCrypto
+
+/// SHA-256 by OpenSSL's libcrypto.
+package enum SHA256Digest {
+  /// 64 lower-case hexadecimal digits.
+  package static func hex(_ bytes: [UInt8]) -> String {
+    var digest = [UInt8](repeating: 0, count: 32)
+    var length: UInt32 = 0
+    guard EVP_Digest(bytes, bytes.count, &digest, &length, EVP_sha256(), nil) == 1 else {
+      fatalError("libcrypto refuses SHA-256")
+    }
+    let digits = Array("0123456789abcdef".utf8)
+    return String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+  }
+}
