@@ -1,4 +1,4 @@
-package import Simulation
+import Simulation
 
 /// The number of a connection within a recording or a run; counted from 1 in order of opening.
 package struct ConnectionID: Hashable, Comparable, Sendable {

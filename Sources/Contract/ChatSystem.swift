@@ -1,0 +1,126 @@
+import Simulation
+import Wire
+
+/// Classes of events that fall due at one instant. A system names their order in `ChatSystem.tieOrder`.
+package enum EventClass: String, Sendable, Hashable, CaseIterable {
+  /// A frame arrives, at either end.
+  case frame
+  /// The twin does something by itself (a step of a stretch).
+  case tape
+  /// A timer of the core.
+  case timer
+  case user
+  case displayFrame
+}
+
+/// How two instants of one frame are compared in an audit (SCENARIO.md 5).
+package enum TimingRule: Hashable, Sendable {
+  /// Within this much of its recorded partner.
+  case within(Interval)
+  /// Rule-timed (periodic loads, checks, retries, renewals, reconnects): anywhere within this band of its recorded partner, and the
+  /// count may differ by one over the recording.
+  case band(Interval)
+  /// Only counted (health checks, pings, heartbeats).
+  case countedOnly
+}
+
+/// A frame in normal form: what an audit compares.
+package struct NormalFrame: Hashable, Sendable {
+  /// Stream of comparison: connection ordinal and direction; order is compared within one stream only.
+  package var stream: String
+  /// Short name for a person: `response run.chatOutboxSubmit`.
+  package var name: String
+  /// Decoded, request ids by ordinal, keys sorted, stamps to the millisecond, ids by the book.
+  package var content: JSON
+  package var timing: TimingRule
+  package var at: Instant
+  /// The recorded frame's sequence, or 0.
+  package var sequence: Int
+
+  package init(stream: String, name: String, content: JSON, timing: TimingRule, at: Instant, sequence: Int) {
+    self.stream = stream
+    self.name = name
+    self.content = content
+    self.timing = timing
+    self.at = at
+    self.sequence = sequence
+  }
+}
+
+/// A session that the system shows for `demo`: a hand-written scenario that `serve` plays and `drive` lives.
+package struct Demonstration: Sendable {
+  package var title: String
+  /// The scenario in its printed form.
+  package var scenario: String
+  /// Plans that the demo replays, besides no faults.
+  package var plans: [String]
+
+  package init(title: String, scenario: String, plans: [String]) {
+    self.title = title
+    self.scenario = scenario
+    self.plans = plans
+  }
+}
+
+/// One row of the catalog: a value, not a protocol with associated types. Typed messages stay inside a system.
+package struct ChatSystem: Sendable {
+  package var name: String
+  package var title: String
+  /// Raised by hand when behaviour changes; part of the token of a run.
+  package var behaviourVersion: Int
+  /// First class first.
+  package var tieOrder: [EventClass]
+  /// Labels that a rule may name, with their role: an unknown one is refused with the nearest.
+  package var labels: [(role: FrameLabel.Role, name: String)]
+  /// Client states for `while=`, each with a sentence.
+  package var states: [(name: String, meaning: String)]
+  /// Requests that ask the server to take a user's operation (their first receipts and submits are what the built-in plans lose).
+  package var mutations: [String]
+  /// Requests whose answers are snapshots of a conversation (`late-snapshots`).
+  package var snapshots: [String]
+  package var makeLabeler: @Sendable () -> any FrameLabeler
+  /// Compiles frames to a scenario. `wallClockMilliseconds` is that of t = 0; `origin` the hash of the recording.
+  package var compile: @Sendable (_ frames: [Frame], _ wallClockMilliseconds: Int64, _ origin: String) throws -> any Scenario
+  /// Reads the printed form of a scenario.
+  package var readScenario: @Sendable (JSON) throws -> any Scenario
+  package var makeCore: @Sendable (CoreSettings, Store) -> any ClientCore
+  package var makeTwin: @Sendable (any Scenario, SeededRandom) -> any Twin
+  /// Frames of one side in normal form, for the audits.
+  package var normalForm: @Sendable (_ frames: [Frame]) -> [NormalFrame]
+  package var claims: [Claim]
+  /// How long after the last fault everything must have come to rest, given the trace so far (liveness bounds).
+  package var quietPhase: Interval
+  package var figures: @Sendable (Trace) -> [Figure]
+  package var demonstration: Demonstration?
+
+  package init(
+    name: String, title: String, behaviourVersion: Int, tieOrder: [EventClass], labels: [(role: FrameLabel.Role, name: String)],
+    states: [(name: String, meaning: String)], mutations: [String], snapshots: [String],
+    makeLabeler: @escaping @Sendable () -> any FrameLabeler,
+    compile: @escaping @Sendable (_ frames: [Frame], _ wallClockMilliseconds: Int64, _ origin: String) throws -> any Scenario,
+    readScenario: @escaping @Sendable (JSON) throws -> any Scenario,
+    makeCore: @escaping @Sendable (CoreSettings, Store) -> any ClientCore,
+    makeTwin: @escaping @Sendable (any Scenario, SeededRandom) -> any Twin,
+    normalForm: @escaping @Sendable (_ frames: [Frame]) -> [NormalFrame], claims: [Claim], quietPhase: Interval,
+    figures: @escaping @Sendable (Trace) -> [Figure] = { _ in [] }, demonstration: Demonstration? = nil
+  ) {
+    self.name = name
+    self.title = title
+    self.behaviourVersion = behaviourVersion
+    self.tieOrder = tieOrder
+    self.labels = labels
+    self.states = states
+    self.mutations = mutations
+    self.snapshots = snapshots
+    self.makeLabeler = makeLabeler
+    self.compile = compile
+    self.readScenario = readScenario
+    self.makeCore = makeCore
+    self.makeTwin = makeTwin
+    self.normalForm = normalForm
+    self.claims = claims
+    self.quietPhase = quietPhase
+    self.figures = figures
+    self.demonstration = demonstration
+  }
+}

@@ -1,0 +1,68 @@
+import Simulation
+import Wire
+
+/// Something that the user does, in the words of the system (`send`, `select`, `reorder`, …): the same form stands in user
+/// scripts, marks of a recording and scenarios.
+package struct Gesture: Hashable, Sendable {
+  package var name: String
+  /// Arguments by the system's own names; `ids` holds identifiers that the client shall use (SCENARIO.md 2, re-issuing).
+  package var fields: JSONObject
+
+  package init(_ name: String, _ fields: JSONObject = [:]) {
+    self.name = name
+    self.fields = fields
+  }
+
+  /// `{"do": name, …fields}`.
+  package var json: JSON { .object(JSONObject([JSONObject.Member(name: "do", value: .string(name))] + fields.members)) }
+
+  /// Reads the form of `json`; throws when `do` is missing.
+  package init(json: JSON) throws(JSONError) {
+    guard var object = json.object else { throw JSONError(problem: "a gesture is an object") }
+    guard let name = object["do"]?.string else { throw JSONError(path: "do", problem: "a gesture needs a name") }
+    object["do"] = nil
+    self.init(name, object)
+  }
+}
+
+/// Whether the screen lets the user make a gesture now (SCENARIO.md 2, "the user reacts").
+package enum Premise: Hashable, Sendable {
+  case holds
+  /// What the gesture needs is not on screen yet.
+  case waits
+  /// It can never hold again: the target is delivered, removed or answered.
+  case gone
+}
+
+/// Where an intent, a change or an answer comes from.
+package enum Basis: String, Sendable, Hashable, CaseIterable {
+  /// Bytes of the recording, or written by hand.
+  case recorded
+  /// By a rule of the system's specification.
+  case derived
+  /// A value between two sightings, or a default.
+  case assumed
+  /// A stand-in where the recording says nothing.
+  case synthetic
+}
+
+/// One gesture of the recorded (or scripted) user.
+package struct Intent: Hashable, Sendable {
+  package var id: String
+  package var at: Instant
+  package var gesture: Gesture
+  /// The intent that this one is about (edit, remove, stop, …), if any.
+  package var target: String?
+  /// How long after its premise began to hold the user acted.
+  package var lag: Interval
+  package var basis: Basis
+
+  package init(id: String, at: Instant, gesture: Gesture, target: String? = nil, lag: Interval = .zero, basis: Basis = .recorded) {
+    self.id = id
+    self.at = at
+    self.gesture = gesture
+    self.target = target
+    self.lag = lag
+    self.basis = basis
+  }
+}

@@ -1,0 +1,93 @@
+import Simulation
+import Wire
+
+/// What must always hold, or what must hold when the quiet phase is over.
+package enum ClaimKind: String, Sendable, Hashable { case safety, liveness }
+
+/// What a claim's evidence rests on (SCENARIO.md 6): the first two are always decided, the rest become unknown on assumed,
+/// synthetic or diverged evidence.
+package enum Footing: String, Sendable, Hashable, CaseIterable { case clientOnly, ledger, serverWords, serverTimes, olderHistory }
+
+/// Something that an oracle checks over a trace.
+package struct Claim: Sendable {
+  package let id: String
+  /// A few words: "Saved once".
+  package let title: String
+  /// What is promised, as one sentence for a reader of a report.
+  package let promise: String
+  package let kind: ClaimKind
+  /// What counts as one opportunity, in words.
+  package let opportunity: String
+  package let footing: Footing
+  package let check: @Sendable (Trace) throws -> ClaimOutcome
+
+  package init(
+    _ id: String, _ title: String, _ promise: String, _ kind: ClaimKind = .safety, per opportunity: String, on footing: Footing,
+    check: @escaping @Sendable (Trace) throws -> ClaimOutcome
+  ) {
+    self.id = id
+    self.title = title
+    self.promise = promise
+    self.kind = kind
+    self.opportunity = opportunity
+    self.footing = footing
+    self.check = check
+  }
+}
+
+/// One place where a claim does not hold.
+package struct Violation: Hashable, Sendable {
+  package var at: Instant
+  /// The message concerned, by operation id, if there is one.
+  package var operation: String?
+  /// What happened, one sentence with its numbers.
+  package var happened: String
+  /// Indices of the trace entries that prove it, in order; the last one decides.
+  package var evidence: [Int]
+
+  package init(at: Instant, operation: String? = nil, happened: String, evidence: [Int]) {
+    self.at = at
+    self.operation = operation
+    self.happened = happened
+    self.evidence = evidence
+  }
+}
+
+/// What a check found: how often the claim was put to the test, and where it failed.
+package struct ClaimOutcome: Hashable, Sendable {
+  package var exercised: Int
+  package var violations: [Violation]
+  /// Why nothing was exercised, or what could not be decided.
+  package var remark: String?
+
+  package init(exercised: Int, violations: [Violation] = [], remark: String? = nil) {
+    self.exercised = exercised
+    self.violations = violations
+    self.remark = remark
+  }
+}
+
+/// The verdict on a claim, and on a run: broken > unknown > held.
+package enum Verdict: String, Sendable, Hashable, CaseIterable { case held, broken, untested, unknown }
+
+/// A number of a run with its limit, for reports.
+package struct Figure: Hashable, Sendable {
+  package var id: String
+  package var title: String
+  package var definition: String
+  package var value: Double
+  package var unit: String
+  /// The limit as printed, nil when the specification gives none.
+  package var limit: String?
+  package var held: Bool?
+
+  package init(id: String, title: String, definition: String, value: Double, unit: String, limit: String? = nil, held: Bool? = nil) {
+    self.id = id
+    self.title = title
+    self.definition = definition
+    self.value = value
+    self.unit = unit
+    self.limit = limit
+    self.held = held
+  }
+}
