@@ -80,6 +80,7 @@ let package = Package(
     test("RecordingsTests", ["Simulation", "Wire", "Storage", "Recordings"]),
     test("ProxyTests", ["Simulation", "Wire", "Recordings", "Proxy"]),
     test("FaultsTests", ["Simulation", "Wire", "Contract", "Faults"]),
+    test("OraclesTests", ["Simulation", "Wire", "Contract", "Oracles"]),
     test("ReplayTests", ["Simulation", "Wire", "Contract", "Faults", "Replay", "Oracles", "TestSupport"]),
     test("ReportingTests", ["Simulation", "Wire", "Contract", "Oracles", "Reporting"]),
     test("LiveTests", ["Simulation", "Wire", "Contract", "Faults", "Replay", "Live", "TestSupport"]),

@@ -125,7 +125,7 @@ package struct Trace: Sendable {
 /// - `user`: `gesture` {intent, do, …}, `void` {intent, reason}, `waits` {intent}.
 /// - `link`: `up`/`down` {conn, endpoint, code?, who?}; `send` {conn, dir, label, name, …label fields, operation?, key?, delivery?,
 ///   bytes} with the payload; `arrive` {of, conn, dir, label, name, operation?, key?, delivery?}; `drop`, `delay`, `duplicate`, `reorder`,
-///   `hold`, `corrupt`, … {of, rule | condition}. `of` is the index of the `send` entry.
+///   `hold`, `corrupt`, … {of, rule | condition}. `of` is the index of the `send` entry; `rule` is `RuleReport.number`, `condition` words.
 /// - `plan`: `fired` {rule, …}.
 /// - `core` (what the client says about itself): `accepted` {operation, text, lane, action, supersedes?}: one user action became one
 ///   operation; `says` {operation, state}: what the client tells the user about it, state one of `ClientWord`; `shown` {operation, form}.
