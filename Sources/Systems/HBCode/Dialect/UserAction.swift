@@ -1,0 +1,121 @@
+import Contract
+import Wire
+
+/// What the user of the phone can do (spec G.3), read from and written to gestures. The core takes these, the compiler infers
+/// them from requests, scripts and marks spell them: `{"do":"send","text":"Hi","ids":{"operationId":"op-1",…}}`.
+package enum UserAction: Hashable, Sendable {
+  /// Composer send in the chat on screen. `session` says which chat that was in the recording; it is selected already.
+  case send(text: String, session: String?, thread: String?, ids: ActionIDs, options: JSONObject)
+  /// The composer's text becomes this.
+  case type(text: String)
+  case select(session: String, thread: String?)
+  case selectDesktop(String)
+  case refresh
+  /// A saved edit (`enqueue`), or an edit that is sent at once (`automatic`).
+  case edit(operation: String, text: String, send: Bool, ids: ActionIDs)
+  case remove(operation: String, ids: ActionIDs)
+  /// Drags the row of `queueId` to a place in the list of queued entries, counted without it.
+  case reorder(queueId: String, to: Int, ids: ActionIDs)
+  case sendNow(operation: String, ids: ActionIDs)
+  case stop(session: String?, ids: ActionIDs)
+  case older
+  case background
+  case foreground
+}
+
+/// Identifiers that an action brings along (HB-OUTBOX-26); the core makes those that are nil.
+package struct ActionIDs: Hashable, Sendable {
+  package var queueId: String?
+  package var operationId: String?
+  package var mutationId: String?
+
+  package init(queueId: String? = nil, operationId: String? = nil, mutationId: String? = nil) {
+    self.queueId = queueId
+    self.operationId = operationId
+    self.mutationId = mutationId
+  }
+
+  fileprivate var json: JSON? {
+    var object = JSONObject()
+    object["queueId"] = queueId.map(JSON.string)
+    object["operationId"] = operationId.map(JSON.string)
+    object["mutationId"] = mutationId.map(JSON.string)
+    return object.isEmpty ? nil : .object(object)
+  }
+
+  fileprivate init(json: JSON?) {
+    self.init(
+      queueId: json?["queueId"]?.string, operationId: json?["operationId"]?.string, mutationId: json?["mutationId"]?.string)
+  }
+}
+
+extension UserAction {
+  /// The names of the gestures, in the order of the cases.
+  package static let names = [
+    "send", "type", "select", "desktop", "refresh", "edit", "remove", "reorder", "sendNow", "stop", "older", "background", "foreground",
+  ]
+
+  package var gesture: Gesture {
+    func made(_ name: String, _ fields: [(String, JSON?)]) -> Gesture {
+      Gesture(name, JSONObject(fields.compactMap { name, value in value.map { JSONObject.Member(name: name, value: $0) } }))
+    }
+    switch self {
+    case .send(let text, let session, let thread, let ids, let options):
+      var gesture = made(
+        "send",
+        [("text", .string(text)), ("session", session.map(JSON.string)), ("thread", thread.map(JSON.string)), ("ids", ids.json)])
+      gesture.fields.members.append(contentsOf: options.members)
+      return gesture
+    case .type(let text): return made("type", [("text", .string(text))])
+    case .select(let session, let thread): return made("select", [("session", .string(session)), ("thread", thread.map(JSON.string))])
+    case .selectDesktop(let desktop): return made("desktop", [("desktop", .string(desktop))])
+    case .refresh: return made("refresh", [])
+    case .edit(let operation, let text, let send, let ids):
+      return made(
+        "edit",
+        [("operation", .string(operation)), ("text", .string(text)), ("then", .string(send ? "send" : "save")), ("ids", ids.json)])
+    case .remove(let operation, let ids): return made("remove", [("operation", .string(operation)), ("ids", ids.json)])
+    case .reorder(let queueId, let to, let ids): return made("reorder", [("move", .string(queueId)), ("to", .int(to)), ("ids", ids.json)])
+    case .sendNow(let operation, let ids): return made("sendNow", [("operation", .string(operation)), ("ids", ids.json)])
+    case .stop(let session, let ids): return made("stop", [("session", session.map(JSON.string)), ("ids", ids.json)])
+    case .older: return made("older", [])
+    case .background: return made("background", [])
+    case .foreground: return made("foreground", [])
+    }
+  }
+
+  /// Reads a gesture; throws with the missing field or the unknown name.
+  package init(_ gesture: Gesture) throws(JSONError) {
+    func text(_ name: String) throws(JSONError) -> String {
+      guard let value = gesture.fields[name]?.string else { throw JSONError(path: name, problem: "\(gesture.name) needs a string") }
+      return value
+    }
+    let ids = ActionIDs(json: gesture.fields["ids"])
+    switch gesture.name {
+    case "send":
+      let options = JSONObject(
+        gesture.fields.members.filter { ["selection", "speedMode", "accessLevel", "promptText", "createdAt"].contains($0.name) })
+      self = .send(
+        text: try text("text"), session: gesture.fields["session"]?.string, thread: gesture.fields["thread"]?.string, ids: ids,
+        options: options)
+    case "type": self = .type(text: try text("text"))
+    case "select": self = .select(session: try text("session"), thread: gesture.fields["thread"]?.string)
+    case "desktop": self = .selectDesktop(try text("desktop"))
+    case "refresh": self = .refresh
+    case "edit":
+      let then = try text("then")
+      guard then == "send" || then == "save" else { throw JSONError(path: "then", problem: "save or send, not “\(then)”") }
+      self = .edit(operation: try text("operation"), text: try text("text"), send: then == "send", ids: ids)
+    case "remove": self = .remove(operation: try text("operation"), ids: ids)
+    case "reorder":
+      guard let to = gesture.fields["to"]?.int, to >= 0 else { throw JSONError(path: "to", problem: "reorder needs a place from 0") }
+      self = .reorder(queueId: try text("move"), to: to, ids: ids)
+    case "sendNow": self = .sendNow(operation: try text("operation"), ids: ids)
+    case "stop": self = .stop(session: gesture.fields["session"]?.string, ids: ids)
+    case "older": self = .older
+    case "background": self = .background
+    case "foreground": self = .foreground
+    default: throw JSONError(path: "do", problem: "unknown gesture “\(gesture.name)”")
+    }
+  }
+}
