@@ -127,11 +127,15 @@ package struct Trace: Sendable {
 ///   bytes} with the payload; `arrive` {of, conn, dir, label, name, operation?, key?, delivery?}; `drop`, `delay`, `duplicate`, `reorder`,
 ///   `hold`, `corrupt`, … {of, rule | condition}. `of` is the index of the `send` entry; `rule` is `RuleReport.number`, `condition` words.
 /// - `plan`: `fired` {rule, …}.
+///   On a wire entry `label` is the role (`request`, `response`, `event`, `other`) and `name` the label's name.
 /// - `core` (what the client says about itself): `accepted` {operation, text, lane, action, supersedes?}: one user action became one
-///   operation; `says` {operation, state}: what the client tells the user about it, state one of `ClientWord`; `shown` {operation, form}.
+///   operation, noted while that gesture is handled (so the entry follows the gesture's, at its instant); `action` is the gesture's name,
+///   or `earlier` for an operation that the client already had when it was first launched. `says` {operation, state}: what the client
+///   tells the user about it, state one of `ClientWord`, at each change and, after each launch, again for every operation that it still
+///   holds. `shown` {operation, form}.
 /// - `twin` (the ledger, evidence): `saved` {operation, text, lane, n}, `delivered` {operation, run}, `history` {operation, row},
 ///   `removed` {operation}, `superseded` {operation, by}, `refused` {operation, code}, `answer` {key, stored}, `stretch` {id, state},
-///   `reissued` {what, from, to}, `basis` {…, basis}.
+///   `reissued` {what, from, to}, `basis` {…, basis}. Any entry may carry `basis` (a `Basis`) when what it records is not from the recording.
 package enum Vocabulary {
   /// What a client can tell its user about an operation.
   package enum ClientWord: String, Sendable, Hashable, CaseIterable {

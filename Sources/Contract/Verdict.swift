@@ -19,11 +19,13 @@ package struct Claim: Sendable {
   /// What counts as one opportunity, in words.
   package let opportunity: String
   package let footing: Footing
-  package let check: @Sendable (Trace) throws -> ClaimOutcome
+  /// True for a claim that running twice decides (`--prove`); its check only says why it is untested otherwise.
+  package let needsProof: Bool
+  package let check: @Sendable (TraceIndex) throws -> ClaimOutcome
 
   package init(
     _ id: String, _ title: String, _ promise: String, _ kind: ClaimKind = .safety, per opportunity: String, on footing: Footing,
-    check: @escaping @Sendable (Trace) throws -> ClaimOutcome
+    needsProof: Bool = false, check: @escaping @Sendable (TraceIndex) throws -> ClaimOutcome
   ) {
     self.id = id
     self.title = title
@@ -31,6 +33,7 @@ package struct Claim: Sendable {
     self.kind = kind
     self.opportunity = opportunity
     self.footing = footing
+    self.needsProof = needsProof
     self.check = check
   }
 }
@@ -55,14 +58,19 @@ package struct Violation: Hashable, Sendable {
 
 /// What a check found: how often the claim was put to the test, and where it failed.
 package struct ClaimOutcome: Hashable, Sendable {
+  /// Opportunities, the violated ones included.
   package var exercised: Int
   package var violations: [Violation]
+  /// For claims on server words, server times and older history: the trace entries that each opportunity that held rests on, so that
+  /// those on assumed or synthetic evidence can be told apart. Empty when the footing is always decided.
+  package var grounds: [[Int]]
   /// Why nothing was exercised, or what could not be decided.
   package var remark: String?
 
-  package init(exercised: Int, violations: [Violation] = [], remark: String? = nil) {
+  package init(exercised: Int, violations: [Violation] = [], grounds: [[Int]] = [], remark: String? = nil) {
     self.exercised = exercised
     self.violations = violations
+    self.grounds = grounds
     self.remark = remark
   }
 }

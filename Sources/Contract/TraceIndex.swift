@@ -1,0 +1,207 @@
+import Simulation
+import Wire
+
+/// A frame on the link and what became of it, as the entries of the link tell.
+package struct WireFrame: Hashable, Sendable {
+  /// Index of its `send` entry.
+  package var entry: Int
+  package var at: Instant
+  package var connection: Int
+  package var direction: Direction
+  package var role: FrameLabel.Role
+  package var name: String
+  package var operation: String?
+  package var key: String?
+  package var isDelivery: Bool
+  /// Indices of its `arrive` entries: none when it was lost, two when it was doubled.
+  package var arrivals: [Int]
+  /// Indices of the link entries that say what a rule or a recorded condition did to it.
+  package var faults: [Int]
+}
+
+/// A request with its answers.
+package struct Exchange: Hashable, Sendable {
+  /// Position in `TraceIndex.frames`.
+  package var request: Int
+  /// Positions in `TraceIndex.frames`, in order of sending.
+  package var responses: [Int]
+}
+
+/// A stretch of a run in which something holds, between two trace entries.
+package struct StateInterval: Hashable, Sendable {
+  package var from: Instant
+  /// The end, or the end of the trace when it still holds.
+  package var until: Instant
+  /// Index of the entry that begins it.
+  package var opened: Int
+  /// Index of the entry that ends it, nil when it still holds.
+  package var closed: Int?
+
+  /// Whether it holds at the entry with this index: after the one that begins it, up to the one that ends it.
+  package func contains(entry index: Int) -> Bool { opened < index && index < (closed ?? .max) }
+}
+
+/// A trace with what claims look up in it. Made once per run in one pass, O(n); every lookup by name is O(1).
+package struct TraceIndex: Sendable {
+  package let trace: Trace
+  /// Every frame that was sent, in order.
+  package private(set) var frames: [WireFrame] = []
+  /// Every request with its answers, in order of the requests.
+  package private(set) var exchanges: [Exchange] = []
+  /// Operations in order of first sight, on any kind of entry.
+  package private(set) var operations: [String] = []
+
+  private var byKind: [String: [Int]] = [:]
+  private var byOperation: [String: [Int]] = [:]
+  private var byKey: [String: [Int]] = [:]
+  private var frameOfEntry: [Int: Int] = [:]
+
+  package var header: RunHeader { trace.header }
+  package var entries: [TraceEntry] { trace.entries }
+  /// The instant of the last entry.
+  package var end: Instant { trace.entries.last?.at ?? .zero }
+
+  package init(_ trace: Trace) {
+    self.trace = trace
+    // Requests that wait for an answer, newest last: by connection and id, by key, and by connection and name for wires without ids.
+    var waiting: [String: [Int]] = [:]
+    var exchangeOfFrame: [Int: Int] = [:]
+    for (index, entry) in trace.entries.enumerated() {
+      byKind[TraceIndex.kindKey(entry.party, entry.kind), default: []].append(index)
+      if let operation = entry["operation"]?.string {
+        if byOperation[operation] == nil { operations.append(operation) }
+        byOperation[operation, default: []].append(index)
+      }
+      guard entry.party == .link else { continue }
+      if entry.kind == "send" {
+        guard let frame = TraceIndex.frame(entry, at: index) else { continue }
+        let position = frames.count
+        frames.append(frame)
+        frameOfEntry[index] = position
+        if let key = frame.key { byKey[key, default: []].append(position) }
+        let names = TraceIndex.pairingNames(frame, entry)
+        if frame.role == .request {
+          exchangeOfFrame[position] = exchanges.count
+          exchanges.append(Exchange(request: position, responses: []))
+          for name in names { waiting[name, default: []].append(position) }
+        } else if frame.role == .response {
+          // Repeated ids and keys belong to the newest request; without either, answers come in order.
+          let found = names.lazy.compactMap { waiting[$0] }.first { !$0.isEmpty }
+          let ordered = names.first?.hasPrefix("name") == true
+          if let request = ordered ? found?.first : found?.last, let exchange = exchangeOfFrame[request] {
+            exchanges[exchange].responses.append(position)
+            if ordered, let name = names.first { waiting[name]?.removeFirst() }
+          }
+        }
+      } else if let of = entry["of"]?.int, let position = frameOfEntry[of] {
+        if entry.kind == "arrive" { frames[position].arrivals.append(index) } else { frames[position].faults.append(index) }
+      }
+    }
+  }
+
+  /// Indices of the entries of one party and kind, in order.
+  package func indices(_ party: Party, _ kind: String) -> [Int] { byKind[TraceIndex.kindKey(party, kind)] ?? [] }
+  /// The entries of one party and kind, in order.
+  package func all(_ party: Party, _ kind: String) -> [TraceEntry] { indices(party, kind).map { trace.entries[$0] } }
+  /// Indices of all entries whose field `operation` is this one, in order.
+  package func indices(ofOperation operation: String) -> [Int] { byOperation[operation] ?? [] }
+  /// The entries of one party and kind about this operation, in order.
+  package func all(_ party: Party, _ kind: String, operation: String) -> [TraceEntry] {
+    indices(ofOperation: operation).lazy.map { trace.entries[$0] }.filter { $0.party == party && $0.kind == kind }
+  }
+  /// Positions in `frames` of the frames with this idempotency key, in order.
+  package func frames(withKey key: String) -> [Int] { byKey[key] ?? [] }
+  /// The idempotency keys on the wire, in order of first sight.
+  package var keys: [String] {
+    var seen = Set<String>()
+    return frames.compactMap { frame in frame.key.flatMap { seen.insert($0).inserted ? $0 : nil } }
+  }
+  /// The frame that the link entry with this index is about (its `send`, or the entry that names it in `of`).
+  package func frame(ofEntry index: Int) -> WireFrame? {
+    guard trace.entries.indices.contains(index) else { return nil }
+    return (frameOfEntry[trace.entries[index]["of"]?.int ?? index]).map { frames[$0] }
+  }
+  /// Requests of the client that ask the server to take this operation, in order of sending.
+  package func attempts(of operation: String) -> [WireFrame] {
+    indices(ofOperation: operation).compactMap { frameOfEntry[$0].map { frames[$0] } }
+      .filter { $0.direction == .out && $0.isDelivery && $0.role != .response }
+  }
+  /// Answers of the server to attempts of this operation, in order of sending.
+  package func receipts(of operation: String) -> [WireFrame] {
+    indices(ofOperation: operation).compactMap { frameOfEntry[$0].map { frames[$0] } }.filter { $0.direction == .in && $0.isDelivery }
+  }
+
+  /// The stretches that begin with an entry for which `opens` and end with one for which `closes`; an entry for which both hold ends one
+  /// and begins the next. Beginnings inside a stretch are passed over. O(n).
+  package func intervals(from opens: (TraceEntry) -> Bool, to closes: (TraceEntry) -> Bool) -> [StateInterval] {
+    var found: [StateInterval] = []
+    var open: Int?
+    for (index, entry) in trace.entries.enumerated() {
+      if let begun = open, closes(entry) {
+        found.append(StateInterval(from: trace.entries[begun].at, until: entry.at, opened: begun, closed: index))
+        open = nil
+      }
+      if open == nil, opens(entry) { open = index }
+    }
+    if let open { found.append(StateInterval(from: trace.entries[open].at, until: end, opened: open, closed: nil)) }
+    return found
+  }
+
+  /// The stretches in which a connection was up.
+  package func uptimes(ofConnection number: Int) -> [StateInterval] {
+    intervals(
+      from: { $0.party == .link && $0.kind == "up" && $0["conn"]?.int == number },
+      to: { $0.party == .link && $0.kind == "down" && $0["conn"]?.int == number })
+  }
+
+  /// The lives of the app's process: from each launch to its stop. A trace without launches is one life from its first entry.
+  package var lives: [StateInterval] {
+    let found = intervals(
+      from: { $0.party == .world && $0.kind == "launch" }, to: { $0.party == .world && ($0.kind == "stop" || $0.kind == "launch") })
+    if !found.isEmpty || trace.entries.isEmpty { return found }
+    return [StateInterval(from: trace.entries[0].at, until: end, opened: -1, closed: nil)]
+  }
+
+  /// What the client said about an operation, in order; words outside of the vocabulary are left out.
+  package func words(about operation: String) -> [(entry: Int, at: Instant, word: Vocabulary.ClientWord)] {
+    indices(ofOperation: operation).compactMap { index in
+      let entry = trace.entries[index]
+      guard entry.party == .core, entry.kind == "says", let word = entry["state"]?.string.flatMap(Vocabulary.ClientWord.init(rawValue:))
+      else { return nil }
+      return (index, entry.at, word)
+    }
+  }
+
+  /// The gesture that an `accepted` entry comes from: the one that its `action` names by intent, else the last one before it at its
+  /// instant. Nil when the client made the operation by itself.
+  package func gesture(ofAccepted index: Int) -> TraceEntry? {
+    guard trace.entries.indices.contains(index) else { return nil }
+    let accepted = trace.entries[index]
+    let gestures = indices(.user, "gesture")
+    if let action = accepted["action"]?.string, let named = gestures.first(where: { trace.entries[$0]["intent"]?.string == action }) {
+      return trace.entries[named]
+    }
+    guard let last = gestures.last(where: { $0 < index }), trace.entries[last].at == accepted.at else { return nil }
+    return trace.entries[last]
+  }
+
+  private static func kindKey(_ party: Party, _ kind: String) -> String { party.rawValue + " " + kind }
+
+  private static func frame(_ entry: TraceEntry, at index: Int) -> WireFrame? {
+    guard let direction = entry["dir"]?.string.flatMap(Direction.init(rawValue:)) else { return nil }
+    return WireFrame(
+      entry: index, at: entry.at, connection: entry["conn"]?.int ?? 0, direction: direction,
+      role: entry["label"]?.string.flatMap(FrameLabel.Role.init(rawValue:)) ?? .other, name: entry["name"]?.string ?? "?",
+      operation: entry["operation"]?.string, key: entry["key"]?.string, isDelivery: entry["delivery"]?.bool ?? false, arrivals: [],
+      faults: [])
+  }
+
+  /// What ties a response to its request, best first: connection and id; key; connection and name.
+  private static func pairingNames(_ frame: WireFrame, _ entry: TraceEntry) -> [String] {
+    var names: [String] = []
+    if let id = entry["id"], !id.isNull { names.append("id \(frame.connection) \(JSONWriter.text(id))") }
+    if let key = frame.key { names.append("key \(key)") }
+    if names.isEmpty { names.append("name \(frame.connection) \(frame.name)") }
+    return names
+  }
+}
