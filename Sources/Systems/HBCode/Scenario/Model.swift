@@ -41,7 +41,8 @@ package enum Change: Hashable, Sendable {
   case history(Row)
   /// An entry of no operation of ours appears in the outbox (a message from another session).
   case entry(OutboxEntry)
-  /// An entry leaves the outbox by itself, as delivered without a run that could be seen.
+  /// An entry leaves the outbox by itself, as delivered without a run that could be seen. In a stretch with the cause `operation`, without
+  /// a run and of length zero, this is all that delivering the operation does.
   case leave(operation: String)
   /// The hold reason of an entry is set or lifted (nil).
   case hold(operation: String, reason: String?)
@@ -89,6 +90,10 @@ package struct Stretch: Hashable, Sendable {
   package var id: String
   /// nil: occupies nothing and is never deferred.
   package var lane: Lane?
+  /// The session whose ledger its changes touch; that of the lane when it has one, nil for events of the whole desktop.
+  package var session: String?
+  /// The desktop, for stretches that touch no session (`desktop:offline`, `relay:gap`); nil means the first one.
+  package var desktop: String?
   package var cause: Cause
   /// From eligible (operation) or from the cause to the beginning, ≥ 0.
   package var delay: Interval
@@ -97,7 +102,8 @@ package struct Stretch: Hashable, Sendable {
   package var outcome: [Row]
   package var length: Interval
   package var end: StretchEnd
-  /// The run that it plays in, as recorded: id, thread, turn; nil for changes outside any run.
+  /// The run that it plays in, as recorded: id, thread, turn; nil for changes outside any run. A stretch with the cause `clock(start)`
+  /// in the run that is active at t = 0 (`SessionState.activeRun`) goes on with that run: it does not begin one.
   package var run: RecordedRun?
   /// For shifting stamps; nil in hand-written ones.
   package var recordedBegin: Instant?
@@ -105,10 +111,13 @@ package struct Stretch: Hashable, Sendable {
 
   package init(
     id: String, lane: Lane?, cause: Cause, delay: Interval = .zero, steps: [Step], outcome: [Row] = [], length: Interval,
-    end: StretchEnd = .finished, run: RecordedRun? = nil, recordedBegin: Instant? = nil, basis: Basis = .recorded
+    end: StretchEnd = .finished, run: RecordedRun? = nil, recordedBegin: Instant? = nil, basis: Basis = .recorded,
+    session: String? = nil, desktop: String? = nil
   ) {
     self.id = id
     self.lane = lane
+    self.session = session ?? lane?.session
+    self.desktop = desktop
     self.cause = cause
     self.delay = delay
     self.steps = steps
