@@ -59,12 +59,13 @@ package struct ModelSelection: Hashable, Sendable {
 
 /// The immutable part of an entry: what a submit carries, so that a resend repeats byte for byte (spec B.4, `SubmitEntry`).
 package struct SubmitEntry: Hashable, Sendable {
-  package var queueId: String
-  package var operationId: String
+  package let queueId: String
+  package let operationId: String
   package var userText: String
   package var promptText: String
-  package var sendMode: SendMode
-  package var expectedActiveRunId: String?
+  package private(set) var sendMode: SendMode
+  /// The run that a steer is for; nil in every other mode.
+  package private(set) var expectedActiveRunId: String?
   package var threadId: String?
   package var selection: ModelSelection?
   package var speedMode: String
@@ -73,11 +74,18 @@ package struct SubmitEntry: Hashable, Sendable {
   /// Epoch milliseconds of the phone's wall clock.
   package var createdAt: Int64
 
+  /// Throws `entry.queueId.blank`, `entry.operationId.blank`, `entry.steer.runId.missing` or `entry.runId.unexpected`
+  /// (HB-OUTBOX-06): a steer carries a nonblank run ID and no other mode carries one.
   package init(
     queueId: String, operationId: String, userText: String, promptText: String, sendMode: SendMode, expectedActiveRunId: String? = nil,
     threadId: String? = nil, selection: ModelSelection? = nil, speedMode: String = "standard", accessLevel: String = "Full auto",
     attachments: [AttachmentReference] = [], createdAt: Int64
-  ) {
+  ) throws(DecodeFailure) {
+    if let reason = SubmitEntry.check(
+      queueId: queueId, operationId: operationId, sendMode: sendMode, expectedActiveRunId: expectedActiveRunId)
+    {
+      throw DecodeFailure(reason: reason)
+    }
     self.queueId = queueId
     self.operationId = operationId
     self.userText = userText
@@ -90,6 +98,12 @@ package struct SubmitEntry: Hashable, Sendable {
     self.accessLevel = accessLevel
     self.attachments = attachments
     self.createdAt = createdAt
+  }
+
+  /// Turns a steer whose run is over into a plain queued entry (HB-STEER-13).
+  package mutating func becomeQueued() {
+    sendMode = .queue
+    expectedActiveRunId = nil
   }
 }
 
@@ -104,10 +118,12 @@ package struct OutboxEntry: Hashable, Sendable {
   package var error: String?
   package var message: MessageFact?
 
+  /// Throws `entry.pendingMutation.id.blank`, `entry.accepted.<field>`, `entry.message.…` or `entry.holdReason.blank`
+  /// (HB-OUTBOX-06); `json` checks again what was assigned since.
   package init(
     submit: SubmitEntry, status: EntryStatus, pendingMutation: PendingMutation? = nil, accepted: AcceptedSteer? = nil,
     handoff: HandoffPhase? = nil, holdReason: String? = nil, error: String? = nil, message: MessageFact? = nil
-  ) {
+  ) throws(DecodeFailure) {
     self.submit = submit
     self.status = status
     self.pendingMutation = pendingMutation
@@ -116,6 +132,7 @@ package struct OutboxEntry: Hashable, Sendable {
     self.holdReason = holdReason
     self.error = error
     self.message = message
+    try check()
   }
 
   package var operationId: String { submit.operationId }
