@@ -80,9 +80,9 @@ let package = Package(
     test("RecordingsTests", ["Simulation", "Wire", "Storage", "Recordings"]),
     test("ProxyTests", ["Simulation", "Wire", "Recordings", "Proxy"]),
     test("FaultsTests", ["Simulation", "Wire", "Contract", "Faults"]),
-    test("OraclesTests", ["Simulation", "Wire", "Contract", "Oracles"]),
+    test("OraclesTests", ["Simulation", "Wire", "Contract", "Oracles", "TestSupport"]),
     test("ReplayTests", ["Simulation", "Wire", "Contract", "Faults", "Replay", "Oracles", "TestSupport"]),
-    test("ReportingTests", ["Simulation", "Wire", "Contract", "Oracles", "Reporting"]),
+    test("ReportingTests", ["Simulation", "Wire", "Contract", "Oracles", "Reporting", "TestSupport"]),
     test("LiveTests", ["Simulation", "Wire", "Contract", "Faults", "Replay", "Live", "TestSupport"]),
     test("CommandsTests", ["Wire", "Recordings", "Commands"]),
     test(

@@ -55,6 +55,7 @@ package struct TraceIndex: Sendable {
   private var byOperation: [String: [Int]] = [:]
   private var byKey: [String: [Int]] = [:]
   private var frameOfEntry: [Int: Int] = [:]
+  private var exchangeOfFrame: [Int: Int] = [:]
 
   package var header: RunHeader { trace.header }
   package var entries: [TraceEntry] { trace.entries }
@@ -65,7 +66,6 @@ package struct TraceIndex: Sendable {
     self.trace = trace
     // Requests that wait for an answer, newest last: by connection and id, by key, and by connection and name for wires without ids.
     var waiting: [String: [Int]] = [:]
-    var exchangeOfFrame: [Int: Int] = [:]
     for (index, entry) in trace.entries.enumerated() {
       byKind[TraceIndex.kindKey(entry.party, entry.kind), default: []].append(index)
       if let operation = entry["operation"]?.string {
@@ -129,6 +129,12 @@ package struct TraceIndex: Sendable {
   /// Answers of the server to attempts of this operation, in order of sending.
   package func receipts(of operation: String) -> [WireFrame] {
     indices(ofOperation: operation).compactMap { frameOfEntry[$0].map { frames[$0] } }.filter { $0.direction == .in && $0.isDelivery }
+  }
+
+  /// The answers to a request, in order of sending.
+  package func responses(to request: WireFrame) -> [WireFrame] {
+    guard let position = frameOfEntry[request.entry], let exchange = exchangeOfFrame[position] else { return [] }
+    return exchanges[exchange].responses.map { frames[$0] }
   }
 
   /// The stretches that begin with an entry for which `opens` and end with one for which `closes`; an entry for which both hold ends one
