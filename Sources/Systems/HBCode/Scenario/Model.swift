@@ -108,12 +108,18 @@ package struct Stretch: Hashable, Sendable {
   /// For shifting stamps; nil in hand-written ones.
   package var recordedBegin: Instant?
   package var basis: Basis
+  /// With the end `stopped`: from the acceptance of the stop to the end of the run; nil when it is not known.
+  package var stopTime: Interval?
+  /// Ledger-made stamps of its run as recorded; the twin's wall clock takes the place of those that are nil.
+  package var stamps: RunStamps
 
   package init(
     id: String, lane: Lane?, cause: Cause, delay: Interval = .zero, steps: [Step], outcome: [Row] = [], length: Interval,
     end: StretchEnd = .finished, run: RecordedRun? = nil, recordedBegin: Instant? = nil, basis: Basis = .recorded,
-    session: String? = nil, desktop: String? = nil
+    session: String? = nil, desktop: String? = nil, stopTime: Interval? = nil, stamps: RunStamps = RunStamps()
   ) {
+    self.stopTime = stopTime
+    self.stamps = stamps
     self.id = id
     self.lane = lane
     self.session = session ?? lane?.session
@@ -127,6 +133,30 @@ package struct Stretch: Hashable, Sendable {
     self.run = run
     self.recordedBegin = recordedBegin
     self.basis = basis
+  }
+}
+
+extension Stretch {
+  /// Whether it occupies its lane: it plays in a run. Changes outside any run (an entry from elsewhere, a title) are never deferred.
+  package var isExclusive: Bool {
+    guard lane != nil else { return false }
+    if case .operation = cause { return run != nil || length > .zero }
+    return run != nil
+  }
+}
+
+/// Epoch milliseconds that the desktop put into events about a run, as recorded: those of the run that the stretch heads
+/// (`startedAt`) or ends (`endedAt`, `updatedAt`).
+package struct RunStamps: Hashable, Sendable {
+  package var startedAt: Int64?
+  package var endedAt: Int64?
+  /// That of the `session:updated` at the end.
+  package var updatedAt: Int64?
+
+  package init(startedAt: Int64? = nil, endedAt: Int64? = nil, updatedAt: Int64? = nil) {
+    self.startedAt = startedAt
+    self.endedAt = endedAt
+    self.updatedAt = updatedAt
   }
 }
 
