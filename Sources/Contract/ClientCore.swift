@@ -27,7 +27,7 @@ package enum Lifecycle: String, Hashable, Sendable, CaseIterable {
 
 /// Everything that can happen to a client core. Inputs say what happened, never what to do.
 package enum Input: Sendable {
-  /// A connection that the core opened is usable, or is gone.
+  /// A connection that the core opened is usable, or is gone. The core's own `close` is not answered.
   case connection(ConnectionID, up: Bool)
   case received(Frame)
   case fired(TimerID)

@@ -2,7 +2,8 @@ import Simulation
 import Wire
 
 /// Something that the user does, in the words of the system (`send`, `select`, `reorder`, …): the same form stands in user
-/// scripts, marks of a recording and scenarios.
+/// scripts, marks of a recording and scenarios. A gesture named `background`, `foreground` or `memoryPressure` reaches the core as
+/// that `Lifecycle` input, not as `Input.user`.
 package struct Gesture: Hashable, Sendable {
   package var name: String
   /// Arguments by the system's own names; `ids` holds identifiers that the client shall use (SCENARIO.md 2, re-issuing).

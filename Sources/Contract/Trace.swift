@@ -121,13 +121,17 @@ package struct Trace: Sendable {
 
 /// The kinds of trace entries that every system shares, and their fields. A system adds kinds under its own names.
 ///
-/// - `world`: `start` {system, recording, plan, seed}, `quiet`, `end`; `launch` {n}, `stop` {after, rule?} (the app's process).
+/// - `world`: `start` {system, recording, plan, seed}, `quiet`, `end`; `launch` {n}, `stop` {after, rule?} (the app's process),
+///   `suspend`, `resume`, `background`, `foreground`, `memoryPressure` {rule?}, `clock` {byNs, rule?} (a step of the device's wall clock).
 /// - `user`: `gesture` {intent, do, …}, `void` {intent, reason}, `waits` {intent}.
-/// - `link`: `up`/`down` {conn, endpoint, code?, who?}; `send` {conn, dir, label, name, …label fields, operation?, key?, delivery?,
-///   bytes} with the payload; `arrive` {of, conn, dir, label, name, operation?, key?, delivery?}; `drop`, `delay`, `duplicate`, `reorder`,
-///   `hold`, `corrupt`, … {of, rule | condition}. `of` is the index of the `send` entry; `rule` is `RuleReport.number`, `condition` words.
-/// - `plan`: `fired` {rule, …}.
+/// - `link`: `up`/`down` {conn, endpoint, code?, who?, rule? | condition?}; `send` {conn, dir, label, name, …label fields, operation?,
+///   key?, delivery?, frame, bytes} with the payload, `frame` its `FrameKind`; `arrive` {of, conn, dir, label, name, operation?, key?,
+///   delivery?, copy?, changed?}; `drop`, `delay`, `duplicate`, `reorder`, `hold`, `corrupt`, … {of, rule | condition}; `corrupt`,
+///   `truncate` and `replace` carry the bytes that arrive instead. `of` is the index of the `send` entry; `rule` is `RuleReport.number`,
+///   `condition` words.
+/// - `plan`: `fired` {rule, action, of?}.
 ///   On a wire entry `label` is the role (`request`, `response`, `event`, `other`) and `name` the label's name.
+/// - `core`: `timer` {timer} and `store` {key, bytes} are written by the world, so that a stop can lie between any two effects.
 /// - `core` (what the client says about itself): `accepted` {operation, text, lane, action, supersedes?}: one user action became one
 ///   operation, noted while that gesture is handled (so the entry follows the gesture's, at its instant); `action` is the gesture's name,
 ///   or `earlier` for an operation that the client already had when it was first launched. `says` {operation, state}: what the client

@@ -2,6 +2,9 @@ import Simulation
 import Wire
 
 /// Everything that can happen to a twin.
+///
+/// A frame that the link delayed may arrive after `disconnected` of its connection: it is taken in like any other (its answer goes nowhere).
+/// A connection that the twin closed itself brings no `disconnected`.
 package enum TwinInput: Sendable {
   case connected(ConnectionID, Endpoint)
   case disconnected(ConnectionID)
@@ -34,7 +37,8 @@ package enum TwinFault: Hashable, Sendable {
   case forgetAnswers
 }
 
-/// Everything that a twin can do, in order. `send` happens now plus `after` (service time), at the twin's end of the link.
+/// Everything that a twin can do, in order. `send` happens now plus `after` (service time), at the twin's end of the link; a negative
+/// `after` says that the frame left before the run began (SCENARIO.md 8.3).
 package enum TwinEffect: Sendable {
   case send(Frame, after: Interval)
   case close(ConnectionID, code: Int, reason: String)
