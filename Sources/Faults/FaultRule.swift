@@ -1,0 +1,125 @@
+import Contract
+import Simulation
+import Wire
+
+/// What a rule does when it fires.
+package enum FaultAction: Hashable, Sendable {
+  // At the link, on the frame that fired it.
+  /// The frame never arrives.
+  case drop
+  /// This frame alone arrives later by this much; frames behind it overtake.
+  case delay(by: Interval)
+  /// A second copy arrives this much after the first.
+  case duplicate(by: Interval)
+  /// The frame waits until the next one of its connection and direction has passed, at most this long.
+  case reorder(within: Interval)
+  /// The frame and everything behind it in its direction wait this long.
+  case hold(for: Interval)
+  /// One bit of one byte is turned; ASCII stays ASCII.
+  case corrupt
+  /// Only the first bytes arrive; nil for half of them.
+  case truncate(to: Int?)
+  case replace(with: String)
+
+  // At a connection.
+  /// The connection breaks; its endpoint cannot be reached again for this long.
+  case disconnect(for: Interval)
+  /// Frames of the connection vanish in both directions and nobody hears of it; after this long the connection breaks.
+  case halfOpen(for: Interval)
+
+  // At the server.
+  /// The request is answered with an error instead of being run.
+  case refuse(Refusal)
+  /// The answer to the request leaves later by this much.
+  case slow(by: Interval)
+  /// The server restarts and cannot be reached for this long.
+  case restartServer(for: Interval)
+  case epochJump(lane: String?, by: Int)
+  case forgetAnswers
+
+  // At the app's process.
+  /// The process ends and is launched again after this long, with the store as it was at the end.
+  case restartApp(for: Interval)
+  case background(for: Interval)
+  case suspend(for: Interval)
+  case memoryPressure
+
+  /// The wall clock of the device steps.
+  case stepClock(by: Interval)
+}
+
+/// Which connections a rule means.
+package enum ConnectionSelector: Hashable, Sendable {
+  case any
+  /// The connection with this number in the run.
+  case number(Int)
+  /// Connections whose endpoint begins with this.
+  case endpoint(String)
+
+  /// Whether a connection fits; an unknown endpoint fits no prefix.
+  package func matches(_ connection: ConnectionID, _ endpoint: Endpoint?) -> Bool {
+    switch self {
+    case .any: true
+    case .number(let number): connection.number == number
+    case .endpoint(let prefix): endpoint?.target.hasPrefix(prefix) ?? false
+    }
+  }
+}
+
+/// One rule of a plan: what it does, what makes it fire, and within which bounds.
+package struct FaultRule: Hashable, Sendable {
+  /// Which of the matching frames fire the rule. Matches are counted per run, before any rule acts.
+  package enum Occurrence: Hashable, Sendable {
+    case all
+    /// The n-th match, from 1.
+    case nth(Int)
+    /// Each n-th match.
+    case every(Int)
+    /// The first match of each idempotency key (of each operation where there is no key) and label; other frames never match.
+    case firstPerKey
+    case probability(Double)
+  }
+
+  package enum Trigger: Hashable, Sendable {
+    case frames(FramePattern, Occurrence)
+    case at(Instant)
+    /// When the trace entry of this index has been written.
+    case entry(Int)
+  }
+
+  package var action: FaultAction
+  package var trigger: Trigger
+  package var connections: ConnectionSelector
+  /// Fires at or after this instant only.
+  package var after: Instant?
+  /// Fires before this instant only.
+  package var before: Instant?
+  /// Fires only while the client is in this state.
+  package var state: String?
+
+  package init(
+    _ action: FaultAction, _ trigger: Trigger, connections: ConnectionSelector = .any, after: Instant? = nil, before: Instant? = nil,
+    while state: String? = nil
+  ) {
+    self.action = action
+    self.trigger = trigger
+    self.connections = connections
+    self.after = after
+    self.before = before
+    self.state = state
+  }
+
+  /// Checks label and state against what the system has. Throws `unknownLabel` or `unknownState` with the nearest name.
+  package func check(against system: ChatSystem) throws(FaultError) {
+    if case .frames(let pattern, _) = trigger, let name = pattern.name, name != "*" {
+      let known = system.labels.filter { pattern.role == nil || $0.role == pattern.role }.map(\.name)
+      let found = name.hasSuffix("*") ? known.contains { $0.hasPrefix(name.dropLast()) } : known.contains(name)
+      if !found {
+        throw FaultError.unknownLabel(name, role: pattern.role, rule: text, nearest: Nearest.name(to: name, among: known))
+      }
+    }
+    if let state, !system.states.contains(where: { $0.name == state }) {
+      throw FaultError.unknownState(state, rule: text, nearest: Nearest.name(to: state, among: system.states.map(\.name)))
+    }
+  }
+}

@@ -1,0 +1,179 @@
+import Contract
+import Simulation
+import Wire
+
+/// What became of one rule in a run.
+package struct RuleReport: Hashable, Sendable {
+  /// The rule in its canonical text form.
+  package var rule: String
+  /// Frames (or instants) that every part of the selector but its occurrence fitted.
+  package var candidates: Int
+  package var fired: Int
+  package var first: Instant?
+  package var last: Instant?
+
+  package init(rule: String, candidates: Int = 0, fired: Int = 0, first: Instant? = nil, last: Instant? = nil) {
+    self.rule = rule
+    self.candidates = candidates
+    self.fired = fired
+    self.first = first
+    self.last = last
+  }
+}
+
+/// Decides which rules of a plan fire, for a world on virtual time and for real sockets alike. A value: equal histories of calls
+/// give equal decisions.
+///
+/// Every rule sees every frame as it was sent, before any rule acts on it. A draw with a probability depends on the seed, the
+/// rule, the connection and direction, and how many matches that connection had before, so that a rule on one connection moves no other draw.
+package struct LinkFaults: Sendable {
+  /// A rule that fires on a frame.
+  package struct Hit: Hashable, Sendable {
+    /// Index of the rule in the plan.
+    package var rule: Int
+    package var action: FaultAction
+    /// A draw that belongs to this match alone, for actions that need one (`corrupt`).
+    package var draw: UInt64
+  }
+
+  private struct Tally: Sendable {
+    var report: RuleReport
+    var random: SeededRandom
+    var keys: Set<String> = []
+    var matchesByLane: [String: Int] = [:]
+
+    mutating func fire(at now: Instant) {
+      report.fired += 1
+      if report.first == nil { report.first = now }
+      report.last = now
+    }
+  }
+
+  package let plan: FaultPlan
+  private var tallies: [Tally] = []
+
+  package init(plan: FaultPlan, seed: UInt64) {
+    self.plan = plan
+    let random = SeededRandom(seed: seed).fork("faults")
+    var seen: [String: Int] = [:]
+    for rule in plan.rules {
+      let text = rule.text
+      let ordinal = seen[text, default: 0]
+      seen[text] = ordinal + 1
+      tallies.append(Tally(report: RuleReport(rule: text), random: random.fork(text, String(ordinal))))
+    }
+  }
+
+  /// The canonical texts of the rules, in the order of the plan.
+  package var ruleTexts: [String] { tallies.map(\.report.rule) }
+
+  /// One report per rule, in the order of the plan.
+  package var reports: [RuleReport] { tallies.map(\.report) }
+
+  /// The rules that fire on this frame, in the order of the plan. Call it exactly once for each frame that is sent, in order of sending.
+  package mutating func decide(
+    _ label: FrameLabel, _ frame: Frame, endpoint: Endpoint? = nil, now: Instant, state: (String) -> Bool
+  ) -> [Hit] {
+    var hits: [Hit] = []
+    for (index, rule) in plan.rules.enumerated() {
+      guard case .frames(let pattern, let occurrence) = rule.trigger, pattern.matches(label),
+        rule.connections.matches(frame.connection, endpoint), holds(rule, now, state)
+      else { continue }
+      var key = ""
+      if occurrence == .firstPerKey {
+        guard let identity = label.key ?? label.operation else { continue }
+        key = "\(label.role.rawValue) \(label.name) \(identity)"
+      }
+      tallies[index].report.candidates += 1
+      let lane = "\(frame.connection.number) \(frame.direction.rawValue)"
+      let k = tallies[index].matchesByLane[lane, default: 0]
+      tallies[index].matchesByLane[lane] = k + 1
+      let fires: Bool
+      switch occurrence {
+      case .all: fires = true
+      case .nth(let n): fires = tallies[index].report.candidates == n
+      case .every(let n): fires = tallies[index].report.candidates % n == 0
+      case .firstPerKey: fires = tallies[index].keys.insert(key).inserted
+      case .probability(let p): fires = tallies[index].random.fork("match", lane).unit(at: k) < p
+      }
+      if !fires { continue }
+      tallies[index].fire(at: now)
+      hits.append(Hit(rule: index, action: rule.action, draw: tallies[index].random.fork("draw", lane).bits(at: k)))
+    }
+    return hits
+  }
+
+  /// The rules that fire at an instant, in order of instant, then of the plan.
+  package var scheduled: [(rule: Int, at: Instant)] {
+    var list: [(rule: Int, at: Instant)] = []
+    for (index, rule) in plan.rules.enumerated() {
+      if case .at(let instant) = rule.trigger { list.append((index, instant)) }
+    }
+    return list.sorted { ($0.at, $0.rule) < ($1.at, $1.rule) }
+  }
+
+  /// The rules that fire when a trace entry has been written, in order of entry, then of the plan.
+  package var atEntries: [(rule: Int, entry: Int)] {
+    var list: [(rule: Int, entry: Int)] = []
+    for (index, rule) in plan.rules.enumerated() {
+      if case .entry(let entry) = rule.trigger { list.append((index, entry)) }
+    }
+    return list.sorted { ($0.entry, $0.rule) < ($1.entry, $1.rule) }
+  }
+
+  /// The action of a scheduled rule whose moment has come, or nil when its bounds forbid it now.
+  package mutating func due(rule index: Int, now: Instant, state: (String) -> Bool) -> FaultAction? {
+    guard plan.rules.indices.contains(index), holds(plan.rules[index], now, state) else { return nil }
+    tallies[index].report.candidates += 1
+    tallies[index].fire(at: now)
+    return plan.rules[index].action
+  }
+
+  private func holds(_ rule: FaultRule, _ now: Instant, _ state: (String) -> Bool) -> Bool {
+    if let after = rule.after, now < after { return false }
+    if let before = rule.before, now >= before { return false }
+    return rule.state.map(state) ?? true
+  }
+}
+
+extension FaultAction {
+  /// The bytes that arrive instead of `payload` under `corrupt`, `truncate` and `replace`; nil for other actions.
+  package func changed(_ payload: [UInt8], draw: UInt64) -> [UInt8]? {
+    switch self {
+    case .corrupt:
+      guard !payload.isEmpty else { return payload }
+      var bytes = payload
+      // Bits 0…6 only: ASCII stays ASCII, so that a text message stays a text message and the dialect has to find the damage.
+      bytes[Int((draw >> 3) % UInt64(bytes.count))] ^= 1 << UInt8(draw % 7)
+      return bytes
+    case .truncate(let to): return Array(payload.prefix(to ?? payload.count / 2))
+    case .replace(let text): return Array(text.utf8)
+    default: return nil
+    }
+  }
+
+  /// The word of the action in traces: `drop`, `half-open`, `restart`, …
+  package var word: String {
+    switch self {
+    case .drop: "drop"
+    case .delay: "delay"
+    case .duplicate: "duplicate"
+    case .reorder: "reorder"
+    case .hold: "hold"
+    case .corrupt: "corrupt"
+    case .truncate: "truncate"
+    case .replace: "replace"
+    case .disconnect: "disconnect"
+    case .halfOpen: "half-open"
+    case .refuse: "refuse"
+    case .slow: "slow"
+    case .restartServer, .restartApp: "restart"
+    case .epochJump: "epoch-jump"
+    case .forgetAnswers: "forget"
+    case .background: "background"
+    case .suspend: "suspend"
+    case .memoryPressure: "memory-pressure"
+    case .stepClock: "step"
+    }
+  }
+}
