@@ -2,25 +2,6 @@ import Contract
 import Simulation
 import Wire
 
-/// What became of one rule in a run.
-package struct RuleReport: Hashable, Sendable {
-  /// The rule in its canonical text form.
-  package var rule: String
-  /// Frames (or instants) that every part of the selector but its occurrence fitted.
-  package var candidates: Int
-  package var fired: Int
-  package var first: Instant?
-  package var last: Instant?
-
-  package init(rule: String, candidates: Int = 0, fired: Int = 0, first: Instant? = nil, last: Instant? = nil) {
-    self.rule = rule
-    self.candidates = candidates
-    self.fired = fired
-    self.first = first
-    self.last = last
-  }
-}
-
 /// Decides which rules of a plan fire, for a world on virtual time and for real sockets alike. A value: equal histories of calls
 /// give equal decisions.
 ///
@@ -39,6 +20,8 @@ package struct LinkFaults: Sendable {
   private struct Tally: Sendable {
     var report: RuleReport
     var random: SeededRandom
+    /// Matches of the whole selector but its occurrence.
+    var matches = 0
     var keys: Set<String> = []
     var matchesByLane: [String: Int] = [:]
 
@@ -60,12 +43,9 @@ package struct LinkFaults: Sendable {
       let text = rule.text
       let ordinal = seen[text, default: 0]
       seen[text] = ordinal + 1
-      tallies.append(Tally(report: RuleReport(rule: text), random: random.fork(text, String(ordinal))))
+      tallies.append(Tally(report: RuleReport(number: tallies.count + 1, rule: text), random: random.fork(text, String(ordinal))))
     }
   }
-
-  /// The canonical texts of the rules, in the order of the plan.
-  package var ruleTexts: [String] { tallies.map(\.report.rule) }
 
   /// One report per rule, in the order of the plan.
   package var reports: [RuleReport] { tallies.map(\.report) }
@@ -77,22 +57,24 @@ package struct LinkFaults: Sendable {
     var hits: [Hit] = []
     for (index, rule) in plan.rules.enumerated() {
       guard case .frames(let pattern, let occurrence) = rule.trigger, pattern.matches(label),
-        rule.connections.matches(frame.connection, endpoint), holds(rule, now, state)
+        rule.connections.matches(frame.connection, endpoint)
       else { continue }
+      tallies[index].report.candidates += 1
+      guard holds(rule, now, state) else { continue }
       var key = ""
       if occurrence == .firstPerKey {
         guard let identity = label.key ?? label.operation else { continue }
         key = "\(label.role.rawValue) \(label.name) \(identity)"
       }
-      tallies[index].report.candidates += 1
+      tallies[index].matches += 1
       let lane = "\(frame.connection.number) \(frame.direction.rawValue)"
       let k = tallies[index].matchesByLane[lane, default: 0]
       tallies[index].matchesByLane[lane] = k + 1
       let fires: Bool
       switch occurrence {
       case .all: fires = true
-      case .nth(let n): fires = tallies[index].report.candidates == n
-      case .every(let n): fires = tallies[index].report.candidates % n == 0
+      case .nth(let n): fires = tallies[index].matches == n
+      case .every(let n): fires = tallies[index].matches % n == 0
       case .firstPerKey: fires = tallies[index].keys.insert(key).inserted
       case .probability(let p): fires = tallies[index].random.fork("match", lane).unit(at: k) < p
       }
@@ -123,8 +105,9 @@ package struct LinkFaults: Sendable {
 
   /// The action of a scheduled rule whose moment has come, or nil when its bounds forbid it now.
   package mutating func due(rule index: Int, now: Instant, state: (String) -> Bool) -> FaultAction? {
-    guard plan.rules.indices.contains(index), holds(plan.rules[index], now, state) else { return nil }
+    guard plan.rules.indices.contains(index) else { return nil }
     tallies[index].report.candidates += 1
+    guard holds(plan.rules[index], now, state) else { return nil }
     tallies[index].fire(at: now)
     return plan.rules[index].action
   }

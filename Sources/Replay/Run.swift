@@ -10,16 +10,6 @@ package struct RunResult: Sendable {
   package var conditions: [ConditionReport]
 }
 
-/// Whether two runs of the same input are equal.
-package enum Proof: Sendable {
-  /// Both traces have this rolling hash after this many entries.
-  case equal(hash: String, entries: Int)
-  /// The first entry in which they differ; nil where one trace has ended.
-  case differs(at: Int, first: TraceEntry?, second: TraceEntry?)
-
-  package var isEqual: Bool { if case .equal = self { true } else { false } }
-}
-
 /// One replay of scenario × plan × user × seed.
 package struct Run: Sendable {
   package var system: ChatSystem
@@ -38,7 +28,7 @@ package struct Run: Sendable {
     return try world.run()
   }
 
-  /// Runs twice and compares the rolling hashes entry by entry.
+  /// Runs twice and compares the rolling hashes entry by entry; `differs` names the first entry that is not the same.
   package func prove() throws(RunError) -> (result: RunResult, proof: Proof) {
     let first = try execute()
     let second = try execute()
@@ -50,12 +40,11 @@ package struct Run: Sendable {
     var left = RollingHash()
     var right = RollingHash()
     for index in 0..<max(first.entries.count, second.entries.count) {
-      let a = index < first.entries.count ? first.entries[index] : nil
-      let b = index < second.entries.count ? second.entries[index] : nil
-      if let a { left.add(a) }
-      if let b { right.add(b) }
-      if a == nil || b == nil || left != right { return .differs(at: index, first: a, second: b) }
+      guard index < first.entries.count, index < second.entries.count else { return .differs(entry: index) }
+      left.add(first.entries[index])
+      right.add(second.entries[index])
+      if left != right { return .differs(entry: index) }
     }
-    return .equal(hash: first.hash, entries: first.entries.count)
+    return .equal
   }
 }

@@ -69,7 +69,7 @@ package struct World: Sendable {
     case twinHearsDown(Int)
     case arrives(Flight)
     case release(Int, Direction, send: Int)
-    case halfOpenEnds(Int, rule: String)
+    case halfOpenEnds(Int, rule: Int)
     /// A frame of the twin leaves after its service time.
     case leaves(Frame)
     case twinDue(generation: Int)
@@ -109,7 +109,7 @@ package struct World: Sendable {
     /// Nothing that is sent to the server arrives any more: the server closed it or went down.
     var isSevered = false
     /// The rule that makes frames vanish.
-    var halfOpen: String?
+    var halfOpen: Int?
     var lastOut = Instant.zero
     var lastIn = Instant.zero
     var stashed: [(direction: Direction, flight: Flight)] = []
@@ -159,7 +159,7 @@ package struct World: Sendable {
   private var rulesAct = true
   private var entryRules: [(rule: Int, entry: Int)]
   /// Actions of frame rules that wait until the effect that fired them is over.
-  private var actions: [(action: FaultAction, rule: String, connection: Int?)] = []
+  private var actions: [(action: FaultAction, rule: Int, connection: Int?)] = []
   /// Last instant at which a fault that has begun is still in force.
   private var busyUntil: Instant
   private var quietAwaitsUser = false
@@ -274,7 +274,7 @@ package struct World: Sendable {
     case .release(let number, let direction, let send): release(number, direction, send: send)
     case .halfOpenEnds(let number, let rule):
       if connections[number - 1].state == .up {
-        breakConnection(number, code: 1006, who: "network", ["rule": .string(rule)])
+        breakConnection(number, code: 1006, who: "network", ["rule": .int(rule)])
       }
     case .leaves(let frame): transmit(frame, .in)
     case .twinDue(let generation):
@@ -453,9 +453,9 @@ package struct World: Sendable {
     queue.push(.twinHearsDown(number), at: behind(number), eventClass: rank(.frame))
   }
 
-  private mutating func stopProcess(for pause: Interval, rule: String) {
+  private mutating func stopProcess(for pause: Interval, rule: Int) {
     guard let launch = process?.launch else { return }
-    record(.world, "stop", ["after": .int(recorder.count - 1), "rule": .string(rule)])
+    record(.world, "stop", ["after": .int(recorder.count - 1), "rule": .int(rule)])
     process = nil
     for number in connections.indices where connections[number].launch == launch { endByClient(number + 1, code: 1006) }
     busyUntil = max(busyUntil, now + pause)
@@ -623,9 +623,9 @@ package struct World: Sendable {
     var stash: Interval?
     for hit in decide(label, frame, connection.endpoint) {
       let rule = hit.rule
-      record(.plan, "fired", ["rule": .string(rule), "action": .string(hit.action.word), "of": .int(send)])
+      record(.plan, "fired", ["rule": .int(rule), "action": .string(hit.action.word), "of": .int(send)])
       func note(_ world: inout World, _ more: JSONObject = [:], payload: [UInt8]? = nil) {
-        var fields: JSONObject = ["of": .int(send), "rule": .string(rule)]
+        var fields: JSONObject = ["of": .int(send), "rule": .int(rule)]
         fields.members += more.members
         world.record(.link, hit.action.word, fields, payload: payload)
       }
@@ -660,7 +660,7 @@ package struct World: Sendable {
     }
     if isLost { return }
     if let rule = connection.halfOpen {
-      record(.link, "drop", ["of": .int(send), "rule": .string(rule)])
+      record(.link, "drop", ["of": .int(send), "rule": .int(rule)])
       return
     }
 
@@ -695,11 +695,11 @@ package struct World: Sendable {
 
   private mutating func decide(
     _ label: FrameLabel, _ frame: Frame, _ endpoint: Endpoint
-  ) -> [(rule: String, action: FaultAction, draw: UInt64)] {
+  ) -> [(rule: Int, action: FaultAction, draw: UInt64)] {
     guard rulesAct, !settings.plan.rules.isEmpty else { return [] }
     let core = process?.core
     let hits = faults.decide(label, frame, endpoint: endpoint, now: now) { core?.holds(state: $0) ?? false }
-    return hits.map { (faults.ruleTexts[$0.rule], $0.action, $0.draw) }
+    return hits.map { ($0.rule + 1, $0.action, $0.draw) }
   }
 
   private mutating func recordSend(_ frame: Frame, _ label: FrameLabel) -> Int {
@@ -793,15 +793,15 @@ package struct World: Sendable {
     guard isPossible else { return }
     let core = process?.core
     guard let action = faults.due(rule: rule, now: now, state: { core?.holds(state: $0) ?? false }) else { return }
-    let text = faults.ruleTexts[rule]
-    record(.plan, "fired", ["rule": .string(text), "action": .string(action.word)])
-    carryOut(action, rule: text, connection: nil, settings.plan.rules[rule].connections)
+    let number = rule + 1
+    record(.plan, "fired", ["rule": .int(number), "action": .string(action.word)])
+    carryOut(action, rule: number, connection: nil, settings.plan.rules[rule].connections)
   }
 
   private mutating func carryOut(
-    _ action: FaultAction, rule: String, connection: Int?, _ selector: ConnectionSelector = .any
+    _ action: FaultAction, rule: Int, connection: Int?, _ selector: ConnectionSelector = .any
   ) {
-    let why: JSONObject = ["rule": .string(rule)]
+    let why: JSONObject = ["rule": .int(rule)]
     switch action {
     case .disconnect(let pause):
       let numbers = targets(connection, selector)
@@ -810,7 +810,7 @@ package struct World: Sendable {
     case .halfOpen(let length):
       for number in targets(connection, selector) {
         connections[number - 1].halfOpen = rule
-        record(.link, "half-open", ["conn": .int(number), "rule": .string(rule)])
+        record(.link, "half-open", ["conn": .int(number), "rule": .int(rule)])
         busyUntil = max(busyUntil, now + length)
         queue.push(.halfOpenEnds(number, rule: rule), at: now + length, eventClass: World.linkRank)
       }
@@ -843,7 +843,7 @@ package struct World: Sendable {
       record(.world, "memoryPressure", why)
       give(.lifecycle(.memoryPressure))
     case .stepClock(let by):
-      record(.world, "clock", ["byNs": .integer(by.nanoseconds), "rule": .string(rule)])
+      record(.world, "clock", ["byNs": .integer(by.nanoseconds), "rule": .int(rule)])
       wallStep = wallStep + by
       give(.wallClockStepped(by: by))
     case .drop, .delay, .duplicate, .reorder, .hold, .corrupt, .truncate, .replace, .refuse, .slow:

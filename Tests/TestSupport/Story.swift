@@ -94,6 +94,6 @@ package struct Told {
 
   /// What a claim of the system finds in the trace.
   package func outcome(_ claim: String, of system: ChatSystem) throws -> ClaimOutcome? {
-    try system.claims.first { $0.id == claim }?.check(trace)
+    try system.claims.first { $0.id == claim }?.check(TraceIndex(trace))
   }
 }
