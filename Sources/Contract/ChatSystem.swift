@@ -47,6 +47,39 @@ package struct NormalFrame: Hashable, Sendable {
   }
 }
 
+extension NormalFrame {
+  /// Stands in `content` for a string that redaction took away: equal to every string (SCENARIO.md 5).
+  package static let anyString: JSON = ["any": "string"]
+
+  /// Key path of the first difference between two contents, with both values (nil: absent); nil when they are equal.
+  package static func firstDifference(
+    _ a: JSON, _ b: JSON, at path: String = ""
+  ) -> (path: String, left: JSON?, right: JSON?)? {
+    func isText(_ value: JSON) -> Bool { value.string != nil || value == anyString }
+    if a == anyString || b == anyString, isText(a), isText(b) { return nil }
+    switch (a, b) {
+    case (.object(let left), .object(let right)):
+      let others = right.members.map(\.name).filter { left[$0] == nil }
+      for name in left.members.map(\.name) + others {
+        let place = path.isEmpty ? name : "\(path).\(name)"
+        guard let x = left[name], let y = right[name] else { return (place, left[name], right[name]) }
+        if let found = firstDifference(x, y, at: place) { return found }
+      }
+      return nil
+    case (.array(let left), .array(let right)):
+      for index in 0..<max(left.count, right.count) {
+        let place = "\(path)[\(index)]"
+        guard index < left.count, index < right.count else {
+          return (place, index < left.count ? left[index] : nil, index < right.count ? right[index] : nil)
+        }
+        if let found = firstDifference(left[index], right[index], at: place) { return found }
+      }
+      return nil
+    default: return a.isEquivalent(to: b) ? nil : (path, a, b)
+    }
+  }
+}
+
 /// A session that the system shows for `demo`: a hand-written scenario that `serve` plays and `drive` lives.
 package struct Demonstration: Sendable {
   package var title: String
