@@ -39,9 +39,10 @@ package struct EventQueue<Element: Sendable>: Sendable {
       heap[0] = last
       var parent = 0
       while true {
-        var least = parent
-        for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && heap[child].isBefore(heap[least]) { least = child }
-        if least == parent { break }
+        var least = 2 * parent + 1
+        if least >= heap.count { break }
+        if least + 1 < heap.count, heap[least + 1].isBefore(heap[least]) { least += 1 }
+        if !heap[least].isBefore(heap[parent]) { break }
         heap.swapAt(parent, least)
         parent = least
       }
@@ -49,7 +50,7 @@ package struct EventQueue<Element: Sendable>: Sendable {
     return (Instant(nanoseconds: first.at), first.element)
   }
 
-  /// Removes every element that `matches`, keeping the order of the rest. O(n).
+  /// Removes every element that `matches`, keeping the order of the rest. O(n log n).
   package mutating func removeAll(where matches: (Element) -> Bool) {
     let kept = heap.filter { !matches($0.element) }
     heap = kept.sorted { $0.isBefore($1) }

@@ -1,6 +1,6 @@
 /// A JSON value that keeps the order of object members, repeated keys and exact integers.
 ///
-/// Equality is exact (member order counts); `isEquivalent(to:)` compares as data.
+/// Equality is exact: member order, spelling of numbers and code units count. `isEquivalent(to:)` compares as data.
 package enum JSON: Hashable, Sendable {
   case null
   case bool(Bool)
@@ -14,6 +14,25 @@ package enum JSON: Hashable, Sendable {
   case object(JSONObject)
 }
 
+extension JSON {
+  package static func == (a: JSON, b: JSON) -> Bool {
+    switch (a, b) {
+    case (.null, .null): true
+    case (.bool(let a), .bool(let b)): a == b
+    case (.integer(let a), .integer(let b)): a == b
+    case (.unsigned(let a), .unsigned(let b)): a == b
+    case (.double(let a), .double(let b)): a == b
+    case (.string(let a), .string(let b)): isSameText(a, b)
+    case (.array(let a), .array(let b)): a == b
+    case (.object(let a), .object(let b)): a == b
+    default: false
+    }
+  }
+}
+
+/// Whether two texts have the same code units. Swift's `==` also equates canonically equivalent ones, which are different data.
+func isSameText(_ a: String, _ b: String) -> Bool { a == b && a.utf8.elementsEqual(b.utf8) }
+
 /// The members of a JSON object in order, repeated keys and all. Lookup is linear: wire objects are small.
 package struct JSONObject: Hashable, Sendable, ExpressibleByDictionaryLiteral {
   package struct Member: Hashable, Sendable {
@@ -23,6 +42,7 @@ package struct JSONObject: Hashable, Sendable, ExpressibleByDictionaryLiteral {
       self.name = name
       self.value = value
     }
+    package static func == (a: Member, b: Member) -> Bool { isSameText(a.name, b.name) && a.value == b.value }
   }
 
   package var members: [Member]
@@ -50,13 +70,13 @@ package struct JSONObject: Hashable, Sendable, ExpressibleByDictionaryLiteral {
   /// The first name that stands a second time, or nil.
   package var repeatedName: String? {
     if members.count < 12 {
-      for (index, member) in members.enumerated() where members[..<index].contains(where: { $0.name == member.name }) {
+      for (index, member) in members.enumerated() where members[..<index].contains(where: { isSameText($0.name, member.name) }) {
         return member.name
       }
       return nil
     }
-    var seen = Set<String>()
-    for member in members where !seen.insert(member.name).inserted { return member.name }
+    var seen = Set<[UInt8]>()
+    for member in members where !seen.insert(Array(member.name.utf8)).inserted { return member.name }
     return nil
   }
 }
@@ -107,22 +127,38 @@ extension JSON {
   /// The member of that name, when this is an object that has one.
   package subscript(name: String) -> JSON? { object?[name] }
 
-  /// Equal as data: member order and the spelling of numbers do not count; repeated keys do.
+  /// Equal as data: member order and the spelling of numbers do not count; repeated keys and their order do.
   package func isEquivalent(to other: JSON) -> Bool {
     switch (self, other) {
     case (.array(let a), .array(let b)):
       return a.count == b.count && zip(a, b).allSatisfy { $0.isEquivalent(to: $1) }
     case (.object(let a), .object(let b)):
+      func agree(_ a: [JSONObject.Member], _ b: [JSONObject.Member]) -> Bool {
+        zip(a, b).allSatisfy { isSameText($0.name, $1.name) && $0.value.isEquivalent(to: $1.value) }
+      }
       if a.count != b.count { return false }
-      if zip(a.members, b.members).allSatisfy({ $0.name == $1.name && $0.value.isEquivalent(to: $1.value) }) { return true }
-      let left = a.members.sorted { $0.name < $1.name }
-      let right = b.members.sorted { $0.name < $1.name }
-      return zip(left, right).allSatisfy { $0.name == $1.name && $0.value.isEquivalent(to: $1.value) }
+      return a.hasNames(of: b) ? agree(a.members, b.members) : agree(a.membersByName, b.membersByName)
+    case (.unsigned(let a), .double(let b)), (.double(let b), .unsigned(let a)): return UInt64(exactly: b) == a
     default:
       if self == other { return true }
       if let a = integer, let b = other.integer { return a == b }
       return false
     }
+  }
+}
+
+extension JSONObject {
+  /// Whether the names of two objects stand in the same order.
+  fileprivate func hasNames(of other: JSONObject) -> Bool {
+    zip(members, other.members).allSatisfy { isSameText($0.name, $1.name) }
+  }
+
+  /// Members in byte order of their names; those of one name in their order.
+  fileprivate var membersByName: [Member] {
+    members.enumerated().sorted { a, b in
+      isSameText(a.element.name, b.element.name)
+        ? a.offset < b.offset : a.element.name.utf8.lexicographicallyPrecedes(b.element.name.utf8)
+    }.map(\.element)
   }
 }
 

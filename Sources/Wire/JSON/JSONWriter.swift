@@ -8,6 +8,8 @@ package enum JSONWriter {
   }
 
   /// RFC 8785 (JCS): members sorted by UTF-16 code units of their names, numbers as ECMAScript prints them. For hashes.
+  ///
+  /// Integers beyond 2^53, which JCS would round to a double, keep their digits, so that different values get different hashes.
   package static func canonical(_ value: JSON) -> [UInt8] {
     var out: [UInt8] = []
     append(value, to: &out, sorted: true)
@@ -49,31 +51,44 @@ package enum JSONWriter {
 
   /// A quoted string: the short escapes, `\u00xx` for the other control characters, everything else as UTF-8.
   package static func append(_ text: String, to out: inout [UInt8]) {
-    out.append(UInt8(ascii: "\""))
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "\""): out.append(contentsOf: [UInt8(ascii: "\\"), UInt8(ascii: "\"")])
-      case UInt8(ascii: "\\"): out.append(contentsOf: [UInt8(ascii: "\\"), UInt8(ascii: "\\")])
-      case 0x08: out.append(contentsOf: "\\b".utf8)
-      case 0x09: out.append(contentsOf: "\\t".utf8)
-      case 0x0a: out.append(contentsOf: "\\n".utf8)
-      case 0x0c: out.append(contentsOf: "\\f".utf8)
-      case 0x0d: out.append(contentsOf: "\\r".utf8)
-      case 0x00...0x1f:
-        out.append(contentsOf: "\\u00".utf8)
-        out.append(hex[Int(byte >> 4)])
-        out.append(hex[Int(byte & 15)])
-      default: out.append(byte)
+    var text = text
+    text.withUTF8 { bytes in
+      out.append(UInt8(ascii: "\""))
+      // Almost every string is one run without escapes.
+      var start = 0
+      for index in bytes.indices {
+        let byte = bytes[index]
+        if byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") { continue }
+        out.append(contentsOf: bytes[start..<index])
+        appendEscape(of: byte, to: &out)
+        start = index + 1
       }
+      out.append(contentsOf: bytes[start...])
+      out.append(UInt8(ascii: "\""))
     }
-    out.append(UInt8(ascii: "\""))
+  }
+
+  private static func appendEscape(of byte: UInt8, to out: inout [UInt8]) {
+    out.append(UInt8(ascii: "\\"))
+    switch byte {
+    case 0x08: out.append(UInt8(ascii: "b"))
+    case 0x09: out.append(UInt8(ascii: "t"))
+    case 0x0a: out.append(UInt8(ascii: "n"))
+    case 0x0c: out.append(UInt8(ascii: "f"))
+    case 0x0d: out.append(UInt8(ascii: "r"))
+    case 0x00...0x1f:
+      out.append(contentsOf: "u00".utf8)
+      out.append(hex[Int(byte >> 4)])
+      out.append(hex[Int(byte & 15)])
+    default: out.append(byte)
+    }
   }
 }
 
 extension JSONWriter {
-  /// A finite double as ECMAScript prints it (RFC 8785, 3.2.2.3): `1`, `0.1`, `1e+21`, `1e-7`. JSON has no other.
+  /// A double as ECMAScript prints it (RFC 8785, 3.2.2.3): `1`, `0.1`, `1e+21`, `1e-7`; `null` for what JSON cannot spell.
   static func number(_ value: Double) -> String {
-    precondition(value.isFinite, "JSON has no infinite numbers")
+    if !value.isFinite { return "null" }
     if value == 0 { return "0" }
     // Swift prints the shortest digits that read back; only the notation differs.
     let (digits, exponent) = shortest(value.magnitude)
