@@ -50,7 +50,7 @@ package enum Fate: String, Sendable, Hashable, CaseIterable {
     case .lost: "lost"
     case .duplicated: saves > 1 ? "saved \(times(saves))" : "shown twice"
     case .claimedNotSaved: "claimed, not saved"
-    case .reportedFailedButSaved: "said to have failed, saved"
+    case .reportedFailedButSaved: "failed, but saved"
     case .stranded: "not saved, kept"
     case .savedUnconfirmed: "saved, unconfirmed"
     case .rejectedKept: "refused, kept"

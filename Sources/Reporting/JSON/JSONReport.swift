@@ -1,0 +1,112 @@
+import Contract
+import Oracles
+import Simulation
+import Wire
+
+/// `report.json`: the facts of a report for other tools. Instants are nanoseconds since the start of the run.
+package enum JSONReport {
+  /// Raised when a field changes its meaning or goes away; new fields do not raise it.
+  package static let schema = 1
+
+  /// One line, members in a fixed order, with a newline at the end.
+  package static func bytes(_ report: Report) -> [UInt8] { JSONWriter.compact(json(report)) + [UInt8(ascii: "\n")] }
+
+  package static func json(_ report: Report) -> JSON {
+    let header = report.header
+    return [
+      "schema": .int(schema), "verdict": .string(report.verdict == .untested ? "unknown" : report.verdict.rawValue),
+      "token": .string(header.token), "sentence": .string(report.sentence), "exitStatus": .int(report.judgement.exitStatus),
+      "reason": report.judgement.reason.map(JSON.string) ?? .null, "system": .string(header.system),
+      "behaviourVersion": .int(header.behaviourVersion), "recording": .string(header.recordingName),
+      "recordingHash": .string(header.recordingHash), "plan": .string(header.planName), "planHash": .string(header.planHash),
+      "user": .string(header.user), "seed": .unsigned(header.seed), "withoutRecordedLosses": .bool(header.withoutRecordedLosses),
+      "command": .string(report.command), "tool": .string(report.tool), "quietFrom": instant(header.quietFrom), "end": instant(report.end),
+      "entries": .int(report.trace.entries.count), "traceHash": report.traceHash.map(JSON.string) ?? .null, "proof": proof(report.proof),
+      "claims": .array(report.judgement.claims.map { claim($0, report) }), "messages": .array(report.judgement.messages.map(message)),
+      "foreign": .array(
+        report.judgement.foreign.map {
+          ["operation": .string($0.operation), "text": .string($0.text), "lane": $0.lane.map(JSON.string) ?? .null, "at": instant($0.at)]
+        }),
+      "faults": .array(report.rules.map(rule)), "figures": .array(report.figures.map(figure)),
+      "divergences": .array(report.divergences.map(divergence)), "cannotSay": .array(report.cannotSay.map(JSON.string)),
+      "findings": .array(
+        report.findings.map { finding in
+          [
+            "id": .string(finding.id), "title": .string(finding.title), "claims": .array(finding.claims.map { .string($0.id) }),
+            "message": finding.message.map { .string($0.id) } ?? .null, "entries": .array(finding.evidence.map { .int($0.line.index) }),
+          ]
+        }),
+    ]
+  }
+
+  private static func instant(_ instant: Instant?) -> JSON { instant.map { .integer($0.nanoseconds) } ?? .null }
+
+  private static func proof(_ proof: Proof) -> JSON {
+    switch proof {
+    case .notRun: .null
+    case .equal: ["equal": true]
+    case .differs(let entry): ["equal": false, "entry": .int(entry)]
+    }
+  }
+
+  private static func claim(_ claim: ClaimResult, _ report: Report) -> JSON {
+    let evidence = claim.violations.map { violation -> JSON in
+      let message = violation.operation.flatMap { operation in report.judgement.messages.first { $0.operationIDs.contains(operation) } }
+      return [
+        "at": instant(violation.at), "happened": .string(violation.happened), "operation": violation.operation.map(JSON.string) ?? .null,
+        "message": message.map { .string($0.id) } ?? .null, "entries": .array(violation.evidence.map { .int($0) }),
+      ]
+    }
+    return [
+      "id": .string(claim.id), "title": .string(claim.title), "kind": .string(claim.kind.rawValue),
+      "verdict": .string(claim.verdict.rawValue),
+      "exercised": .int(claim.exercised), "undecided": .int(claim.undecided), "reason": claim.reason.map(JSON.string) ?? .null,
+      "promise": .string(claim.promise), "opportunity": .string(claim.opportunity), "footing": .string(claim.footing.rawValue),
+      "evidence": .array(evidence),
+    ]
+  }
+
+  private static func message(_ message: Message) -> JSON {
+    [
+      "id": .string(message.id), "operationIds": .array(message.operationIDs.map(JSON.string)), "text": .string(message.text),
+      "lane": message.lane.map(JSON.string) ?? .null, "attempts": .int(message.attempts.count), "distinctKeys": .int(message.distinctKeys),
+      "saves": .int(message.saves.count), "fate": .string(message.fate.rawValue),
+      "clientClaim": message.word.map { .string($0.rawValue) } ?? .null, "clientClaimCounts": .bool(message.wordCounts),
+      "ledger": .string(message.ledger), "why": .string(message.why),
+      "faults": .array(
+        message.faults.map {
+          [
+            "rule": $0.rule.map { .int($0) } ?? .null, "kind": .string($0.kind), "frame": .string($0.frame), "at": instant($0.at),
+            "entry": .int($0.entry),
+          ]
+        }),
+      "acceptedAt": instant(message.accepted), "sentAt": .array(message.attempts.map { instant($0.at) }),
+      "receiptAt": .array(message.attempts.map { instant($0.receipt) }), "savedAt": .array(message.saves.map { instant($0.at) }),
+      "shownAt": instant(message.shown), "settledAt": instant(message.history.first?.at),
+    ]
+  }
+
+  private static func rule(_ rule: RuleReport) -> JSON {
+    [
+      "rule": .string(rule.rule), "number": .int(rule.number), "candidates": .int(rule.candidates), "fired": .int(rule.fired),
+      "first": instant(rule.first), "last": instant(rule.last), "remark": rule.fired == 0 ? .string(Report.silence(of: rule)) : .null,
+    ]
+  }
+
+  private static func figure(_ figure: Figure) -> JSON {
+    [
+      "id": .string(figure.id), "title": .string(figure.title), "definition": .string(figure.definition),
+      "value": figure.value.isFinite ? .double(figure.value) : .null, "unit": .string(figure.unit),
+      "limit": figure.limit.map(JSON.string) ?? .null, "held": figure.held.map(JSON.bool) ?? .null,
+    ]
+  }
+
+  private static func divergence(_ divergence: Divergence) -> JSON {
+    [
+      "kind": .string(divergence.kind.rawValue), "audit": .int(divergence.audit), "frame": divergence.frame.map { .int($0) } ?? .null,
+      "at": instant(divergence.at), "name": .string(divergence.name), "path": divergence.path.map(JSON.string) ?? .null,
+      "recorded": divergence.recorded.map(JSON.string) ?? .null, "replayed": divergence.replayed.map(JSON.string) ?? .null,
+      "restsOn": divergence.restsOn.map(JSON.string) ?? .null,
+    ]
+  }
+}

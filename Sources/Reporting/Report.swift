@@ -1,0 +1,145 @@
+import Contract
+import Oracles
+import Simulation
+import Wire
+
+/// Everything that a report says about one run: a value that every format is made of. Equal values give equal bytes; there is no time of
+/// making, host or path in it.
+package struct Report: Sendable {
+  package var trace: Trace
+  package var judgement: Judgement
+  /// Title of the system, for readers.
+  package var system: String
+  /// Name and version of the tool: `chatbench 0.1.0`.
+  package var tool: String
+  package var rules: [RuleReport]
+  package var figures: [Figure]
+  /// Differences of the audits; entries of kind `same` are counted only.
+  package var divergences: [Divergence]
+  /// What the recording cannot say, a line each: where the twin had to stand in or to assume.
+  package var cannotSay: [String]
+  /// The command that repeats the run.
+  package var command: String
+  package var proof: Proof
+  /// Hash of the trace, as `--prove` compares it; nil when it was not taken.
+  package var traceHash: String?
+  /// Findings in order of weight; made from the judgement.
+  package let findings: [Finding]
+
+  package init(
+    trace: Trace, judgement: Judgement, system: String, tool: String, rules: [RuleReport] = [], figures: [Figure] = [],
+    divergences: [Divergence] = [], cannotSay: [String] = [], command: String, proof: Proof = .notRun, traceHash: String? = nil
+  ) {
+    self.trace = trace
+    self.judgement = judgement
+    self.system = system
+    self.tool = tool
+    self.rules = rules
+    self.figures = figures
+    self.divergences = divergences
+    self.cannotSay = cannotSay
+    self.command = command
+    self.proof = proof
+    self.traceHash = traceHash
+    findings = Finding.all(of: judgement, trace)
+  }
+
+  package var header: RunHeader { trace.header }
+  package var verdict: Verdict { judgement.verdict }
+
+  /// The verdict as one sentence: "Broken: M2 “…” was saved twice."
+  package var sentence: String { "\(Prose.word(verdict)): \(statement)" }
+
+  /// The sentence without its first word, beginning with a small letter unless a name does.
+  package var statement: String {
+    switch verdict {
+    case .broken:
+      guard !findings.isEmpty else { return "a claim does not hold." }
+      let shown = findings.prefix(findings.count == 2 ? 2 : 1).map { Prose.joined($0.title) }.joined(separator: ", and ")
+      let more = findings.count > 2 ? "; \(findings.count - 1) more findings" : ""
+      return shown + more + "."
+    case .unknown, .untested: return Prose.sentence(judgement.reason ?? "nothing was put to the test")
+    case .held:
+      let exercised = judgement.count(.held)
+      let untested = judgement.count(.untested)
+      return "\(fates); \(Prose.count(exercised, "claim")) exercised, \(untested) untested."
+    }
+  }
+
+  /// `3 messages, each saved once`, or the fates with their counts, worst first.
+  package var fates: String {
+    let messages = judgement.messages
+    if messages.isEmpty { return "no message was sent" }
+    let total = Prose.count(messages.count, "message")
+    if messages.allSatisfy({ $0.fate == .confirmed }) { return "\(total), \(messages.count == 1 ? "" : "each ")saved once" }
+    var counts = OrderedMap<String, Int>()
+    for message in messages { counts[message.fate.words(saves: message.saves.count), default: 0] += 1 }
+    return "\(total): " + Prose.list(counts.pairs.map { "\($0.value) \($0.key)" })
+  }
+
+  /// Rules that never fired.
+  package var silentRules: [RuleReport] { rules.filter { $0.fired == 0 } }
+
+  /// Why a rule never fired, without a full stop.
+  package static func silence(of rule: RuleReport) -> String {
+    if let remark = rule.remark { return remark }
+    return rule.candidates == 0
+      ? "no such frame" : "\(Prose.count(rule.candidates, "match", "matches")), but its conditions never held"
+  }
+
+  /// Sentences below the verdict: what it does and does not say.
+  package var remarks: [String] {
+    var lines: [String] = []
+    let touched = judgement.messages.filter { !$0.faults.isEmpty }.sorted { (Int($0.id.dropFirst()) ?? 0) < (Int($1.id.dropFirst()) ?? 0) }
+    let fired = rules.reduce(0) { $0 + $1.fired }
+    if fired > 0 {
+      let who =
+        touched.isEmpty
+        ? "They touched no message" : "Touched: " + Prose.list(touched.prefix(8).map(\.id)) + (touched.count > 8 ? " and more" : "")
+      lines.append("\(Prose.count(fired, "fault")) fired. \(who).")
+    } else if !rules.isEmpty {
+      lines.append("No fault fired.")
+    } else {
+      lines.append("No faults were asked for.")
+    }
+    var open: [String] = []
+    if !silentRules.isEmpty { open.append("\(silentRules.count) of \(Prose.count(rules.count, "rule")) never fired") }
+    let untested = judgement.count(.untested)
+    if untested > 0 {
+      open.append("\(untested) of \(Prose.count(judgement.claims.count, "claim")) \(untested == 1 ? "was" : "were") not put to the test")
+    }
+    let undecided = judgement.count(.unknown)
+    if undecided > 0 { open.append("\(Prose.count(undecided, "claim")) could not be decided") }
+    if !open.isEmpty { lines.append(Prose.capitalised(Prose.list(open)) + "; this run says nothing about them.") }
+    return lines
+  }
+
+  /// Divergences other than `same`.
+  package var differences: [Divergence] { divergences.filter { $0.kind != .same } }
+
+  /// Counts of divergences by kind: `18 same, 0 moved, 3 new, 0 missing, 0 different`.
+  package var divergenceCounts: String {
+    Divergence.Kind.allCases.map { kind in
+      "\(divergences.count { $0.kind == kind }) \(kind == .differs ? "different" : kind.rawValue)"
+    }.joined(separator: ", ")
+  }
+
+  /// What the proof found, in words.
+  package var proofWords: String {
+    switch proof {
+    case .notRun: "not run twice"
+    case .equal: "run twice: equal"
+    case .differs(let entry): "run twice: different from entry \(Prose.number(entry)) on"
+    }
+  }
+
+  /// Intents of the user that could not be done, from the trace: id and reason.
+  package var voids: [(intent: String, reason: String)] {
+    trace.entries.filter { $0.party == .user && $0.kind == "void" }.map {
+      (Visible.text($0["intent"]?.string ?? "?"), Visible.text($0["reason"]?.string ?? "no reason given"))
+    }
+  }
+
+  /// Instant of the last entry, or the end of the header when that is later.
+  package var end: Instant { max(trace.entries.last?.at ?? .zero, header.end) }
+}
