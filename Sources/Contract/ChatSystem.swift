@@ -119,7 +119,13 @@ package struct ChatSystem: Sendable {
   package var makeCore: @Sendable (CoreSettings, Store) -> any ClientCore
   package var makeTwin: @Sendable (any Scenario, SeededRandom) -> any Twin
   /// Frames of one side in normal form, for the audits.
+  ///
+  /// The frames are one side's whole conversation (the recorded one, or the replayed one) in order, both directions, with `open` and `close`
+  /// frames; every result carries its frame's sequence. Frames that are not compared are left out.
   package var normalForm: @Sendable (_ frames: [Frame]) -> [NormalFrame]
+  /// For audit 2: a recorded answer as the core's own request must get it (its request id instead of the recorded one), given the
+  /// requests of that connection so far, recorded and asked; nil when the core did not ask. Without it answers go in as recorded.
+  package var readdress: (@Sendable (_ answer: Frame, _ recorded: [Frame], _ asked: [Frame]) -> Frame?)?
   package var claims: [Claim]
   /// How long after the last fault everything must have come to rest, given the trace so far (liveness bounds).
   package var quietPhase: Interval
@@ -135,8 +141,10 @@ package struct ChatSystem: Sendable {
     makeCore: @escaping @Sendable (CoreSettings, Store) -> any ClientCore,
     makeTwin: @escaping @Sendable (any Scenario, SeededRandom) -> any Twin,
     normalForm: @escaping @Sendable (_ frames: [Frame]) -> [NormalFrame], claims: [Claim], quietPhase: Interval,
-    figures: @escaping @Sendable (Trace) -> [Figure] = { _ in [] }, demonstration: Demonstration? = nil
+    figures: @escaping @Sendable (Trace) -> [Figure] = { _ in [] }, demonstration: Demonstration? = nil,
+    readdress: (@Sendable (_ answer: Frame, _ recorded: [Frame], _ asked: [Frame]) -> Frame?)? = nil
   ) {
+    self.readdress = readdress
     self.name = name
     self.title = title
     self.behaviourVersion = behaviourVersion
