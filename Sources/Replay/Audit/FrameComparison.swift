@@ -1,0 +1,186 @@
+import Contract
+import Simulation
+import Wire
+
+/// Compares two sides of a conversation in normal form (SCENARIO.md 5).
+package struct FrameComparison {
+  package var audit: Int
+  /// The tolerance of instants for frames that are not rule-timed, nil for that of each frame.
+  package var tolerance: Interval?
+  /// Frames after this instant on one side only do not count: the recording was over.
+  package var end: Instant
+
+  /// The differences, in order of instant; `same` is left out.
+  package func differences(recorded: [NormalFrame], replayed: [NormalFrame]) -> [Divergence] {
+    var streams: OrderedStreams = OrderedStreams()
+    for frame in recorded { streams.add(frame, isRecorded: true) }
+    for frame in replayed { streams.add(frame, isRecorded: false) }
+    var found: [Divergence] = []
+    for stream in streams.list {
+      switch stream.kind {
+      case .ordered: found += align(stream.recorded, stream.replayed, spare: 0)
+      case .ruleTimed: found += align(stream.recorded, stream.replayed, spare: 1)
+      case .counted:
+        let difference = stream.replayed.count - stream.recorded.count
+        if difference.magnitude > 1, let first = (stream.recorded + stream.replayed).first {
+          found.append(
+            Divergence(
+              kind: difference > 0 ? .new : .missing, audit: audit, at: first.at, name: first.name,
+              recorded: String(stream.recorded.count), replayed: String(stream.replayed.count), restsOn: "only counted"))
+        }
+      }
+    }
+    return found.enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }.map(\.element)
+  }
+
+  private func align(_ recorded: [NormalFrame], _ replayed: [NormalFrame], spare: Int) -> [Divergence] {
+    let redacted = recorded.map { JSONDifference.isRedacted($0.content) }
+    let pairs = Alignment.pairs(recorded.count, replayed.count) { x, y in
+      guard recorded[x].name == replayed[y].name else { return false }
+      if recorded[x].content == replayed[y].content { return true }
+      return redacted[x] && JSONDifference.first(recorded[x].content, replayed[y].content) == nil
+    }
+    var found: [Divergence] = []
+    var missing: [NormalFrame] = []
+    var new: [NormalFrame] = []
+    var x = 0
+    var y = 0
+    // A gap between two pairs: what has the same name on both sides differs, the rest is missing or new.
+    func closeGap(_ toX: Int, _ toY: Int) {
+      var left = Array(replayed[y..<toY])
+      for frame in recorded[x..<toX] {
+        if let index = left.firstIndex(where: { $0.name == frame.name }),
+          let difference = JSONDifference.first(frame.content, left[index].content)
+        {
+          left.remove(at: index)
+          found.append(
+            Divergence(
+              kind: .differs, audit: audit, frame: frame.sequence, at: frame.at, name: frame.name, path: difference.path,
+              recorded: difference.left, replayed: difference.right))
+        } else {
+          missing.append(frame)
+        }
+      }
+      new += left
+    }
+    for (pairX, pairY) in pairs {
+      closeGap(pairX, pairY)
+      let (old, now) = (recorded[pairX], replayed[pairY])
+      let distance = Interval(nanoseconds: abs((now.at - old.at).nanoseconds))
+      let limit: Interval
+      switch old.timing {
+      case .within(let interval): limit = tolerance ?? interval
+      case .band(let interval): limit = interval
+      case .countedOnly: limit = Interval(nanoseconds: .max)
+      }
+      if distance > limit { found.append(moved(old, now)) }
+      x = pairX + 1
+      y = pairY + 1
+    }
+    closeGap(recorded.count, replayed.count)
+    // The same frame at another place of the order.
+    missing.removeAll { frame in
+      guard let index = new.firstIndex(where: { $0.name == frame.name && $0.content == frame.content }) else { return false }
+      found.append(moved(frame, new.remove(at: index)))
+      return true
+    }
+    new.removeAll { $0.at > end }
+    if missing.count + new.count <= spare { return found }
+    found += missing.map { Divergence(kind: .missing, audit: audit, frame: $0.sequence, at: $0.at, name: $0.name) }
+    found += new.map { Divergence(kind: .new, audit: audit, at: $0.at, name: $0.name, replayed: JSONDifference.text($0.content)) }
+    return found
+  }
+
+  private func moved(_ old: NormalFrame, _ now: NormalFrame) -> Divergence {
+    Divergence(
+      kind: .moved, audit: audit, frame: old.sequence, at: old.at, name: old.name, recorded: old.at.description,
+      replayed: now.at.description)
+  }
+}
+
+/// The frames of both sides by what they are compared with, in order of first sight.
+private struct OrderedStreams {
+  enum Kind: Hashable { case ordered, ruleTimed, counted }
+
+  struct Stream {
+    var kind: Kind
+    var recorded: [NormalFrame] = []
+    var replayed: [NormalFrame] = []
+  }
+
+  private(set) var list: [Stream] = []
+  private var index: [String: Int] = [:]
+
+  mutating func add(_ frame: NormalFrame, isRecorded: Bool) {
+    let kind: Kind
+    var key = frame.stream
+    switch frame.timing {
+    case .within: kind = .ordered
+    case .band:
+      // Rule-timed frames drift against the others, so each name is a sequence of its own.
+      kind = .ruleTimed
+      key += "\u{0}timed\u{0}" + frame.name
+    case .countedOnly:
+      kind = .counted
+      key += "\u{0}counted\u{0}" + frame.name
+    }
+    let place = index[key] ?? list.count
+    if place == list.count {
+      index[key] = place
+      list.append(Stream(kind: kind))
+    }
+    if isRecorded { list[place].recorded.append(frame) } else { list[place].replayed.append(frame) }
+  }
+}
+
+/// Where two JSON values differ.
+package enum JSONDifference {
+  /// What capture writes in place of a secret begins with this.
+  private static let redaction = "[redacted:"
+
+  /// The first difference in order of the left value's members: key path and both values as text (`-` for absent). Nil when equal as data;
+  /// a redacted text on the left equals any text.
+  package static func first(_ left: JSON, _ right: JSON, path: String = "") -> (path: String, left: String, right: String)? {
+    switch (left, right) {
+    case (.object(let a), .object(let b)):
+      for member in a.members {
+        let name = path.isEmpty ? member.name : path + "." + member.name
+        guard let other = b[member.name] else { return (name, text(member.value), "-") }
+        if let found = first(member.value, other, path: name) { return found }
+      }
+      for member in b.members where a[member.name] == nil {
+        return (path.isEmpty ? member.name : path + "." + member.name, "-", text(member.value))
+      }
+      return nil
+    case (.array(let a), .array(let b)):
+      for index in 0..<max(a.count, b.count) {
+        let name = "\(path)[\(index)]"
+        guard index < a.count else { return (name, "-", text(b[index])) }
+        guard index < b.count else { return (name, text(a[index]), "-") }
+        if let found = first(a[index], b[index], path: name) { return found }
+      }
+      return nil
+    case (.string(let a), .string):
+      if left == right || a.contains(redaction) { return nil }
+      return (path, text(left), text(right))
+    default:
+      return left.isEquivalent(to: right) ? nil : (path, text(left), text(right))
+    }
+  }
+
+  /// Whether a text anywhere within is redacted.
+  package static func isRedacted(_ value: JSON) -> Bool {
+    switch value {
+    case .string(let text): text.contains(redaction)
+    case .array(let items): items.contains(where: isRedacted)
+    case .object(let object): object.members.contains { isRedacted($0.value) }
+    default: false
+    }
+  }
+
+  /// JSON text, cut after 400 bytes.
+  package static func text(_ value: JSON) -> String {
+    let text = JSONWriter.text(value)
+    return text.utf8.count <= 400 ? text : String(decoding: text.utf8.prefix(400), as: UTF8.self) + "…"
+  }
+}
