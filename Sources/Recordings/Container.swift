@@ -13,8 +13,8 @@ let containerVersion = 1
 let containerFormat = "chatbench"
 let manifestName = "manifest.json"
 
-/// zstd level of the members. On recordings of a chat (overlays that repeat the one before) level 9 is within a few percent of
-/// the size of 19 at many times its speed.
+/// zstd level of the members. Measured on 24 MiB of made-up chat traffic (overlays that repeat the one before) in members of
+/// 1 MiB: level 9 gives 1.09 times the size of level 19 at 33 times its speed; members of 4 or 8 MiB are not smaller at it.
 let compressionLevel = 9
 
 /// What came of writing a container.

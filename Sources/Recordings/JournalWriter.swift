@@ -69,13 +69,19 @@ package final class JournalWriter: Sendable {
     } catch {
       throw RecordingError(writing: error, path: error.path)
     }
-    let store = try JournalStore(path: path, facts: facts)
     let monitor = Monitor(State(redactor: redactor))
-    self.store = store
-    self.monitor = monitor
-    let worker = WorkerThread { JournalWriter.work(store: store, monitor: monitor, onFailure: onFailure) }
-    guard let worker else { throw RecordingError(.cannotWrite, path: path, reason: "the system gives no thread") }
-    thread = ThreadSlot(worker)
+    do throws(RecordingError) {
+      let store = try JournalStore(path: path, facts: facts)
+      let worker = WorkerThread { JournalWriter.work(store: store, monitor: monitor, onFailure: onFailure) }
+      guard let worker else { throw RecordingError(.cannotWrite, path: path, reason: "the system gives no thread") }
+      self.store = store
+      self.monitor = monitor
+      thread = ThreadSlot(worker)
+    } catch {
+      // A journal that never began leaves nothing behind.
+      for file in [path] + JournalFile.sideFiles(of: path) { try? Files.remove(file) }
+      throw error
+    }
   }
 
   deinit { try? close() }
@@ -84,20 +90,22 @@ package final class JournalWriter: Sendable {
   package func append(_ frame: Frame) throws(RecordingError) -> Int {
     try frame.checkFitness(path: path)
     let isRoom = { (state: State) in state.pendingBytes < Limits.journalBacklog || state.failure != nil || state.phase != .open }
-    let sequence = try monitor.withLock(when: isRoom) { (state: inout State) throws(RecordingError) in
+    let (sequence, wakes) = try monitor.withLock(when: isRoom) { (state: inout State) throws(RecordingError) in
       try self.checkOpen(state)
       var frame = frame
       state.redactor.redact(&frame)
       state.lastSequence += 1
       frame.sequence = state.lastSequence
-      if state.pending.isEmpty { state.pendingSince = WorkerThread.monotonicNow() }
+      let isFirst = state.pending.isEmpty
+      if isFirst { state.pendingSince = WorkerThread.monotonicNow() }
       state.pending.append(frame)
       // The row costs memory too, whatever the payload.
       state.pendingBytes += frame.payload.count + 64
       state.bytes += frame.payload.count
-      return frame.sequence
+      return (frame.sequence, isFirst || state.isDue)
     }
-    monitor.notifyAll()
+    // Between the first frame of a batch and the last the writing thread has nothing to do.
+    if wakes { monitor.notifyAll() }
     return sequence
   }
 
