@@ -6,6 +6,7 @@ package enum Seal {
   ///
   /// Refuses while a capture writes the journal, while another seals it, when `target` exists, and when the journal is
   /// damaged; the journal then stays as it is. `system` fills in what the capture did not know.
+  @discardableResult
   package static func seal(
     journal: String, to target: String? = nil, system: String? = nil
   ) throws(RecordingError) -> SealedFile {
