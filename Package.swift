@@ -73,6 +73,11 @@ let package = Package(
     .executableTarget(
       name: "chatbench", dependencies: ["Commands"], path: "Sources/chatbench", swiftSettings: strict),
   ] + system("HBCode") + [
+    .executableTarget(
+      name: "benchmarks",
+      dependencies: [
+        "Simulation", "Wire", "Contract", "Recordings", "Faults", "Oracles", "Replay", "Catalog", "CSimdjson",
+      ], path: "Tests/Benchmarks", swiftSettings: strict),
     target("TestSupport", path: "Tests/TestSupport", ["Simulation", "Wire", "Contract", "Faults", "Replay", "Oracles"]),
     test("SimulationTests", ["Simulation"]),
     test("WireTests", ["Simulation", "Wire"]),

@@ -1,1 +1,4 @@
-// entry
+import Commands
+import Glibc
+
+exit(Main.run(Array(CommandLine.arguments.dropFirst())))

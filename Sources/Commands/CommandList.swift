@@ -1,0 +1,8 @@
+/// Every command, in the order of the overview: the one table that parses and makes the helps.
+enum CommandList {
+  static let all: [Command] = [
+    RecordingCommands.list, RecordingCommands.show, RecordingCommands.check, RecordingCommands.seal,
+    ScenarioCommand.scenario,
+    InformationCommands.systems, InformationCommands.faults,
+  ]
+}
