@@ -1,4 +1,4 @@
 import Commands
 import Glibc
 
-exit(Main.run(Array(CommandLine.arguments.dropFirst())))
+exit(Dispatch.run(Array(CommandLine.arguments.dropFirst())))

@@ -2,11 +2,11 @@ import Faults
 import Glibc
 
 /// The entry: picks the command, parses, runs, and turns every outcome into an exit status and at most one line of words.
-package enum Main {
+package enum Dispatch {
   package static func run(_ words: [String]) -> Int32 {
     let console = Console()
     do {
-      let status = try dispatch(words, console)
+      let status = try perform(words, console)
       try console.flush()
       return status.rawValue
     } catch let failure as CommandFailure {
@@ -21,7 +21,7 @@ package enum Main {
     }
   }
 
-  static func dispatch(_ words: [String], _ console: Console) throws -> ExitStatus {
+  static func perform(_ words: [String], _ console: Console) throws -> ExitStatus {
     let commands = CommandList.all
     guard let name = words.first else {
       console.say(Help.overview(commands))
