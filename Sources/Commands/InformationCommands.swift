@@ -8,7 +8,7 @@ enum InformationCommands {
   static let systems = Command(
     name: "systems", summary: "the client systems, or the labels, states, gestures and claims of one",
     positionals: [Positional("NAME", .optional, "a system")], options: [RecordingCommands.json],
-    examples: ["chatbench systems", "chatbench systems hbcode"],
+    examples: ["chatbench systems", "chatbench systems NAME"],
     run: { arguments, console in
       guard let name = arguments.positionals.first else {
         for system in Catalog.systems {
@@ -71,8 +71,8 @@ enum InformationCommands {
       + "probability=P choose among the matches; conn=N, after=T, before=T and while=STATE limit them. nth counts matches before "
       + "other rules act. Rules act until the last intent; then everything must come to rest.",
     examples: [
-      "chatbench faults", "chatbench faults everything --for Recordings/hbcode/two-chats.chatrec --seed 7",
-      "chatbench replay Recordings/hbcode/two-chats.chatrec --fault drop,response,run.chatOutboxSubmit,nth=2",
+      "chatbench faults", "chatbench faults everything --for two-chats.chatrec --seed 7",
+      "chatbench replay two-chats.chatrec --fault drop,response,run.chatOutboxSubmit,nth=2",
     ],
     run: { arguments, console in
       guard let name = arguments.positionals.first else {

@@ -16,7 +16,7 @@ enum RecordingCommands {
     options: [json],
     detail: "Reads the manifest at the head of each sealed file; frames are not touched. An unreadable file is reported, "
       + "stops nothing else and changes the exit status.",
-    examples: ["chatbench list Recordings/hbcode/*.chatrec"],
+    examples: ["chatbench list *.chatrec"],
     run: { arguments, console in
       var status = ExitStatus.held
       let paths = arguments.positionals
@@ -81,9 +81,9 @@ enum RecordingCommands {
     detail: "One line a frame: sequence, time (m:ss.mmm), connection and direction, kind, label, bytes, beginning of the payload. "
       + "Control characters are shown escaped.",
     examples: [
-      "chatbench show Recordings/hbcode/two-chats.chatrec",
-      "chatbench show Recordings/hbcode/two-chats.chatrec --label 'run.chatOutbox*'",
-      "chatbench show Recordings/hbcode/two-chats.chatrec --frame 12",
+      "chatbench show two-chats.chatrec",
+      "chatbench show two-chats.chatrec --label 'run.chatOutbox*'",
+      "chatbench show two-chats.chatrec --frame 12",
     ],
     run: { arguments, console in
       let recording = try Recording.open(arguments.positionals[0])
@@ -136,7 +136,7 @@ enum RecordingCommands {
     positionals: [Positional("REC", .many, "recordings or journals")], options: [SystemChoice.option, json],
     detail: "Names file, frame and key path of everything that the system's wire rules forbid, and where a damaged file ends. "
       + "Exit status 0: clean; 1: violations; 65: damaged or unreadable.",
-    examples: ["chatbench check Recordings/hbcode/two-chats.chatrec"],
+    examples: ["chatbench check two-chats.chatrec"],
     run: { arguments, console in
       var status = ExitStatus.held
       if arguments.positionals.isEmpty { throw CommandFailure(.usage, "check wants at least one recording (see: chatbench help check)") }

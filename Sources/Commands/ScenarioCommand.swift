@@ -35,8 +35,8 @@ enum ScenarioCommand {
     ],
     detail: "The printed JSON can be edited by hand and given to replay and serve: that is the way to override an inference.",
     examples: [
-      "chatbench scenario Recordings/hbcode/two-chats.chatrec --audit",
-      "chatbench scenario Recordings/hbcode/two-chats.chatrec --json > past.json",
+      "chatbench scenario two-chats.chatrec --audit",
+      "chatbench scenario two-chats.chatrec --json > past.json",
     ],
     run: { arguments, console in
       let subject = try RunSubject.open(arguments.positionals[0], arguments)
