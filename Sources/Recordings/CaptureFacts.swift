@@ -16,7 +16,7 @@ package struct RedactionCount: Hashable, Sendable {
 package struct CaptureFacts: Hashable, Sendable {
   /// The version of the program that captured.
   package var toolVersion: String
-  /// The client system, if known: `hbcode`, …
+  /// The name of the client system, if known.
   package var system: String?
   /// The wall clock at t = 0, in milliseconds since 1970 UTC.
   package var wallClockMs: Int64

@@ -8,7 +8,7 @@ complain() { echo "purity: $1" >&2; echo "$2" >&2; bad=1; }
 
 pure=(Sources/Simulation Sources/Wire Sources/Contract Sources/Faults Sources/Oracles Sources/Replay Sources/Reporting Sources/Systems)
 [ -d Sources/ClientKit ] && pure+=(Sources/ClientKit)
-found=$(grep -rnE '^\s*(package |public |internal |@preconcurrency |@testable )*import +(Foundation|FoundationEssentials|FoundationNetworking|Glibc|Musl|Darwin|Dispatch|Synchronization|CEvent|CSQLite|CArchive)\b' "${pure[@]}" --include='*.swift')
+found=$(grep -rnE '^\s*(package |public |internal |@preconcurrency |@testable )*import +(Foundation|FoundationEssentials|FoundationNetworking|Glibc|Musl|Darwin|Dispatch|CEvent|CSQLite|CArchive)\b' "${pure[@]}" --include='*.swift')
 [ -n "$found" ] && complain "an import that reaches outside" "$found"
 found=$(grep -rnE '\b(Date\(|UUID\(|DispatchTime|ContinuousClock|SuspendingClock|SystemRandomNumberGenerator|Task\.sleep|ProcessInfo|CommandLine\.|getenv|fopen|FileManager|Hasher\(\)|\.hashValue)|\.(random\(in|shuffled\(\)|randomElement\(\))' "${pure[@]}" --include='*.swift')
 [ -n "$found" ] && complain "a clock, randomness, environment, file or hash" "$found"
