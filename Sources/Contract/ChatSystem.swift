@@ -69,8 +69,9 @@ extension NormalFrame {
     case (.array(let left), .array(let right)):
       for index in 0..<max(left.count, right.count) {
         let place = "\(path)[\(index)]"
+        // Not `nil`, which is a JSON literal too.
         guard index < left.count, index < right.count else {
-          return (place, index < left.count ? left[index] : nil, index < right.count ? right[index] : nil)
+          return (place, left.indices.contains(index) ? left[index] : .none, right.indices.contains(index) ? right[index] : .none)
         }
         if let found = firstDifference(left[index], right[index], at: place) { return found }
       }

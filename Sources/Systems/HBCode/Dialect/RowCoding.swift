@@ -69,7 +69,7 @@ extension Row {
     add("text", .string(text))
     add("title", title.map(JSON.string))
     add("threadId", threadId.map(JSON.string))
-    add("panel", isSubagentPanel ? "subagent" : nil)
+    if isSubagentPanel { add("panel", "subagent") }
     add("message", message?.json)
     return Row(
       type: type, id: id, origin: origin, sourceOrder: SourceOrder(sourceOrder), timestamp: timestamp, runId: runId,
