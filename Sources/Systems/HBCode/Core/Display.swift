@@ -1,0 +1,72 @@
+import HBCodeDialect
+
+/// A row as the list shows it (HB-PROJ).
+package struct DisplayRow: Hashable, Sendable {
+  package enum Origin: String, Hashable, Sendable, CaseIterable { case canonical, live, echo }
+
+  /// The item ID (HB-PROJ-04).
+  package var id: String
+  package var origin: Origin
+  package var text: String
+
+  package init(id: String, origin: Origin, text: String) {
+    self.id = id
+    self.origin = origin
+    self.text = text
+  }
+}
+
+/// A message that the phone shows before a row of its operation is known (HB-PROJ-05).
+package struct Echo: Hashable, Sendable {
+  package var operation: String
+  package var text: String
+
+  package init(operation: String, text: String) {
+    self.operation = operation
+    self.text = text
+  }
+}
+
+/// Display rows of one conversation (HB-PROJ, HB-SNAP-13): canonical rows, then unsettled live rows, then echoes. Pure.
+package struct Display: Hashable, Sendable {
+  package var rows: [DisplayRow]
+  /// Text of the pinned status: the last live thinking row of the active run (HB-PROJ-02).
+  package var pinned: String?
+
+  /// O(n) in the rows of the timeline. Echoes come in operation order.
+  package init(_ timeline: Timeline, echoes: [Echo]) {
+    rows = []
+    rows.reserveCapacity(timeline.canonical.count + 4)
+    // The wire keeps typed identities unique, not operations: one row per item ID all the same (HB-INV-32).
+    var operations = Set<String>()
+    func add(_ row: Row, _ origin: DisplayRow.Origin) {
+      if row.type == .user, let operation = row.operationId, !operations.insert(operation).inserted { return }
+      rows.append(DisplayRow(row, origin: origin))
+    }
+    for row in timeline.canonical where Display.isListed(row) { add(row, .canonical) }
+    for row in timeline.unsettledLive {
+      if Display.isListed(row) {
+        add(row, .live)
+      } else if row.type == .thinking, !row.isSubagentPanel, row.runId != nil, row.runId == timeline.live.activeRun?.runId {
+        pinned = row.text
+      }
+    }
+    for echo in echoes where !timeline.isVisible(operation: echo.operation) {
+      rows.append(DisplayRow(id: Display.itemID(operation: echo.operation), origin: .echo, text: echo.text))
+    }
+  }
+
+  /// Thinking and subagent rows leave the list (HB-PROJ-02, -03).
+  private static func isListed(_ row: Row) -> Bool { row.type != .thinking && !row.isSubagentPanel }
+
+  /// Pending, live and canonical user row of one operation share this ID (HB-PROJ-04).
+  package static func itemID(operation: String) -> String { "user:op:\(operation)" }
+}
+
+extension DisplayRow {
+  fileprivate init(_ row: Row, origin: Origin) {
+    let id: String
+    if row.type == .user, let operation = row.operationId { id = Display.itemID(operation: operation) } else { id = row.identity }
+    self.init(id: id, origin: origin, text: row.text)
+  }
+}
