@@ -72,14 +72,16 @@ extension FaultRule {
     if onFrames {
       var role: FrameLabel.Role?
       if target != "frame" { role = FrameLabel.Role(rawValue: target) }
-      trigger = .frames(FramePattern(role: role, name: label, conditions: arguments.conditions), try arguments.occurrence())
+      trigger = .frames(
+        FramePattern(role: role, name: label == "*" ? nil : label, conditions: arguments.conditions), try arguments.occurrence())
     } else if let on = arguments.taken("on") {
       let pieces = on.split(separator: ":", maxSplits: 1).map(String.init)
       guard pieces.count == 2, FaultRule.frameTargets.contains(pieces[0]) else {
         throw FaultError.badPart("on=\(on)", rule: text, problem: "expected on=ROLE:LABEL")
       }
       let role = pieces[0] == "frame" ? nil : FrameLabel.Role(rawValue: pieces[0])
-      trigger = .frames(FramePattern(role: role, name: pieces[1], conditions: arguments.conditions), try arguments.occurrence())
+      trigger = .frames(
+        FramePattern(role: role, name: pieces[1] == "*" ? nil : pieces[1], conditions: arguments.conditions), try arguments.occurrence())
     } else if let entry = arguments.taken("entry") {
       guard let index = Int(entry), index >= 0 else {
         throw FaultError.badPart("entry=\(entry)", rule: text, problem: "expected the index of a trace entry")

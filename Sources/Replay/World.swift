@@ -201,7 +201,7 @@ package struct World: Sendable {
       .world, "start",
       [
         "system": .string(system.name), "recording": .string(facts.origin), "plan": .string(settings.plan.name),
-        "planHash": .string(header.planHash), "seed": .unsigned(settings.seed),
+        "planHash": .string(header.planHash), "seed": Int64(exactly: settings.seed).map(JSON.integer) ?? .unsigned(settings.seed),
       ])
     watchTwin()
     watchUser()
@@ -397,6 +397,9 @@ package struct World: Sendable {
   /// Hands the core an input, or keeps it until a suspended process goes on.
   private mutating func give(_ input: Input) {
     guard let launch = process?.launch else { return }
+    // A rule may stop the process when the entry of what it is about to hear has been written.
+    act()
+    guard process?.launch == launch else { return }
     if process?.isSuspended == true {
       process?.late.append(.input(input, launch: launch))
       return

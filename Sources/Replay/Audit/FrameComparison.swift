@@ -35,10 +35,21 @@ package struct FrameComparison {
 
   private func align(_ recorded: [NormalFrame], _ replayed: [NormalFrame], spare: Int) -> [Divergence] {
     let redacted = recorded.map { JSONDifference.isRedacted($0.content) }
-    let pairs = Alignment.pairs(recorded.count, replayed.count) { x, y in
+    func equal(_ x: Int, _ y: Int) -> Bool {
       guard recorded[x].name == replayed[y].name else { return false }
       if recorded[x].content == replayed[y].content { return true }
       return redacted[x] && JSONDifference.first(recorded[x].content, replayed[y].content) == nil
+    }
+    var pairs = Alignment.pairs(recorded.count, replayed.count, equal)
+    // Among equal frames next to each other the alignment takes any: the nearest in time is meant.
+    func distance(_ x: Int, _ y: Int) -> Int64 { abs((replayed[y].at - recorded[x].at).nanoseconds) }
+    for index in pairs.indices {
+      let (x, y) = pairs[index]
+      let least = index > 0 ? (pairs[index - 1].0 + 1, pairs[index - 1].1 + 1) : (0, 0)
+      let most = index + 1 < pairs.count ? pairs[index + 1] : (recorded.count, replayed.count)
+      let nearY = (least.1..<most.1).filter { equal(x, $0) }.min { distance(x, $0) < distance(x, $1) } ?? y
+      let nearX = (least.0..<most.0).filter { equal($0, nearY) }.min { distance($0, nearY) < distance($1, nearY) } ?? x
+      pairs[index] = (nearX, nearY)
     }
     var found: [Divergence] = []
     var missing: [NormalFrame] = []
@@ -66,14 +77,13 @@ package struct FrameComparison {
     for (pairX, pairY) in pairs {
       closeGap(pairX, pairY)
       let (old, now) = (recorded[pairX], replayed[pairY])
-      let distance = Interval(nanoseconds: abs((now.at - old.at).nanoseconds))
       let limit: Interval
       switch old.timing {
       case .within(let interval): limit = tolerance ?? interval
       case .band(let interval): limit = interval
       case .countedOnly: limit = Interval(nanoseconds: .max)
       }
-      if distance > limit { found.append(moved(old, now)) }
+      if distance(pairX, pairY) > limit.nanoseconds { found.append(moved(old, now)) }
       x = pairX + 1
       y = pairY + 1
     }
