@@ -131,7 +131,7 @@ package struct Trace: Sendable {
 ///   `condition` words.
 /// - `plan`: `fired` {rule, action, of?}.
 ///   On a wire entry `label` is the role (`request`, `response`, `event`, `other`) and `name` the label's name.
-/// - `core`: `timer` {timer} and `store` {key, bytes} are written by the world, so that a stop can lie between any two effects.
+/// - `core`: `timer` {timer} and `stored` {key, bytes} are written by the world, so that a stop can lie between any two effects.
 /// - `core` (what the client says about itself): `accepted` {operation, text, lane, action, supersedes?}: one user action became one
 ///   operation, noted while that gesture is handled (so the entry follows the gesture's, at its instant); `action` is the gesture's name,
 ///   or `earlier` for an operation that the client already had when it was first launched. `says` {operation, state}: what the client

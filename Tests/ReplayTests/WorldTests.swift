@@ -163,7 +163,7 @@ struct WorldTests {
     let plain = try Story(system, one).run()
     // Handling the gesture gives: store, accepted, says, send, arm.
     let gesture = try #require(plain.entries(.user, "gesture").first).index
-    #expect(plain.trace.entries[gesture + 1...gesture + 4].map(\.kind) == ["store", "accepted", "says", "send"])
+    #expect(plain.trace.entries[gesture + 1...gesture + 4].map(\.kind) == ["stored", "accepted", "says", "send"])
     let savedAt = [[], ["0:12.050"], ["0:12.050"], ["0:12.050"], ["0:10.050"]]
     for k in 0...4 {
       let told = try Story(system, one).faults("restart,app,entry=\(gesture + k),for=2s").run()

@@ -34,11 +34,11 @@ package struct FrameComparison {
   }
 
   private func align(_ recorded: [NormalFrame], _ replayed: [NormalFrame], spare: Int) -> [Divergence] {
-    let redacted = recorded.map { JSONDifference.isRedacted($0.content) }
+    let redacted = recorded.map { FrameComparison.isRedacted($0.content) }
     func equal(_ x: Int, _ y: Int) -> Bool {
       guard recorded[x].name == replayed[y].name else { return false }
       if recorded[x].content == replayed[y].content { return true }
-      return redacted[x] && JSONDifference.first(recorded[x].content, replayed[y].content) == nil
+      return redacted[x] && NormalFrame.firstDifference(recorded[x].content, replayed[y].content) == nil
     }
     var pairs = Alignment.pairs(recorded.count, replayed.count, equal)
     // Among equal frames next to each other the alignment takes any: the nearest in time is meant.
@@ -61,13 +61,13 @@ package struct FrameComparison {
       var left = Array(replayed[y..<toY])
       for frame in recorded[x..<toX] {
         if let index = left.firstIndex(where: { $0.name == frame.name }),
-          let difference = JSONDifference.first(frame.content, left[index].content)
+          let difference = NormalFrame.firstDifference(frame.content, left[index].content)
         {
           left.remove(at: index)
           found.append(
             Divergence(
               kind: .differs, audit: audit, frame: frame.sequence, at: frame.at, name: frame.name, path: difference.path,
-              recorded: difference.left, replayed: difference.right))
+              recorded: FrameComparison.text(difference.left), replayed: FrameComparison.text(difference.right)))
         } else {
           missing.append(frame)
         }
@@ -97,8 +97,25 @@ package struct FrameComparison {
     new.removeAll { $0.at > end }
     if missing.count + new.count <= spare { return found }
     found += missing.map { Divergence(kind: .missing, audit: audit, frame: $0.sequence, at: $0.at, name: $0.name) }
-    found += new.map { Divergence(kind: .new, audit: audit, at: $0.at, name: $0.name, replayed: JSONDifference.text($0.content)) }
+    found += new.map { Divergence(kind: .new, audit: audit, at: $0.at, name: $0.name, replayed: FrameComparison.text($0.content)) }
     return found
+  }
+
+  /// Whether a redacted string stands anywhere within.
+  private static func isRedacted(_ value: JSON) -> Bool {
+    if value == NormalFrame.anyString { return true }
+    switch value {
+    case .array(let items): return items.contains(where: isRedacted)
+    case .object(let object): return object.members.contains { isRedacted($0.value) }
+    default: return false
+    }
+  }
+
+  /// JSON text, cut after 400 bytes; nil for what is absent.
+  private static func text(_ value: JSON?) -> String? {
+    guard let value else { return nil }
+    let text = JSONWriter.text(value)
+    return text.utf8.count <= 400 ? text : String(decoding: text.utf8.prefix(400), as: UTF8.self) + "…"
   }
 
   private func moved(_ old: NormalFrame, _ now: NormalFrame) -> Divergence {
@@ -140,57 +157,5 @@ private struct OrderedStreams {
       list.append(Stream(kind: kind))
     }
     if isRecorded { list[place].recorded.append(frame) } else { list[place].replayed.append(frame) }
-  }
-}
-
-/// Where two JSON values differ.
-package enum JSONDifference {
-  /// What capture writes in place of a secret begins with this.
-  private static let redaction = "[redacted:"
-
-  /// The first difference in order of the left value's members: key path and both values as text (`-` for absent). Nil when equal as data;
-  /// a redacted text on the left equals any text.
-  package static func first(_ left: JSON, _ right: JSON, path: String = "") -> (path: String, left: String, right: String)? {
-    switch (left, right) {
-    case (.object(let a), .object(let b)):
-      for member in a.members {
-        let name = path.isEmpty ? member.name : path + "." + member.name
-        guard let other = b[member.name] else { return (name, text(member.value), "-") }
-        if let found = first(member.value, other, path: name) { return found }
-      }
-      for member in b.members where a[member.name] == nil {
-        return (path.isEmpty ? member.name : path + "." + member.name, "-", text(member.value))
-      }
-      return nil
-    case (.array(let a), .array(let b)):
-      for index in 0..<max(a.count, b.count) {
-        let name = "\(path)[\(index)]"
-        guard index < a.count else { return (name, "-", text(b[index])) }
-        guard index < b.count else { return (name, text(a[index]), "-") }
-        if let found = first(a[index], b[index], path: name) { return found }
-      }
-      return nil
-    case (.string(let a), .string):
-      if left == right || a.contains(redaction) { return nil }
-      return (path, text(left), text(right))
-    default:
-      return left.isEquivalent(to: right) ? nil : (path, text(left), text(right))
-    }
-  }
-
-  /// Whether a text anywhere within is redacted.
-  package static func isRedacted(_ value: JSON) -> Bool {
-    switch value {
-    case .string(let text): text.contains(redaction)
-    case .array(let items): items.contains(where: isRedacted)
-    case .object(let object): object.members.contains { isRedacted($0.value) }
-    default: false
-    }
-  }
-
-  /// JSON text, cut after 400 bytes.
-  package static func text(_ value: JSON) -> String {
-    let text = JSONWriter.text(value)
-    return text.utf8.count <= 400 ? text : String(decoding: text.utf8.prefix(400), as: UTF8.self) + "…"
   }
 }

@@ -93,7 +93,11 @@ extension Echo {
     var labeler = EchoLabeler()
     return frames.filter { $0.kind != .open && $0.kind != .close }.map { frame in
       let label = labeler.label(frame)
-      let content: JSON = frame.kind == .serverSentEvent ? .object(label.fields) : Echo.parts(frame.payload)?.body ?? .null
+      var content: JSON = frame.kind == .serverSentEvent ? .object(label.fields) : Echo.parts(frame.payload)?.body ?? .null
+      if var object = content.object, object["text"]?.string?.hasPrefix("[redacted:") == true {
+        object["text"] = NormalFrame.anyString
+        content = .object(object)
+      }
       return NormalFrame(
         stream: "\(frame.connection.number) \(frame.direction.rawValue)", name: "\(label.role.rawValue) \(label.name)", content: content,
         timing: .within(.milliseconds(5)), at: frame.at, sequence: frame.sequence)

@@ -1,0 +1,51 @@
+import Contract
+import Faults
+import Simulation
+import Wire
+
+/// The user before the screen.
+extension World {
+  /// Lets the user do what can be done now and sets the alarm for what comes next.
+  mutating func lookAtScreen() {
+    guard user.isPending else { return }
+    if user.isWaiting || (user.next ?? .never) <= now {
+      while let act = user.act(at: now, premise: premise) {
+        switch act {
+        case .makes(let intent): make(intent)
+        case .waits(let intent): record(.user, "waits", ["intent": .string(intent.id)])
+        case .gives(let intent, let reason): record(.user, "void", ["intent": .string(intent.id), "reason": .string(reason)])
+        }
+        self.act()
+      }
+    }
+    watchUser()
+    if quietAwaitsUser, !user.isPending {
+      quietAwaitsUser = false
+      queue.push(.quietCheck, at: now, eventClass: World.quietRank)
+    }
+  }
+
+  func premise(of gesture: Gesture) -> Premise {
+    guard let process, !process.isSuspended, !process.isBackground else { return .waits }
+    return process.core.premise(of: gesture)
+  }
+
+  mutating func make(_ intent: Intent) {
+    var fields: JSONObject = ["intent": .string(intent.id), "do": .string(intent.gesture.name)]
+    for member in intent.gesture.fields.members where fields[member.name] == nil { fields.members.append(member) }
+    record(.user, "gesture", fields)
+    switch Lifecycle(rawValue: intent.gesture.name) {
+    case .background, .foreground, .memoryPressure:
+      give(.lifecycle(Lifecycle(rawValue: intent.gesture.name) ?? .foreground))
+    default: give(.user(intent.gesture))
+    }
+  }
+
+  mutating func watchUser() {
+    guard let next = user.next else { return }
+    let at = max(next, now)
+    if let userPollAt, userPollAt <= at { return }
+    userPollAt = at
+    queue.push(.user, at: at, eventClass: rank(.user))
+  }
+}
