@@ -80,7 +80,7 @@ enum ScenarioSamples {
        "stretches":[{"lane":"s","cause":{"all":[{"clock":1},{"after":"other","moment":{"step":1}},{"accepted":"a"},{"request":"m","nth":2}]},
          "steps":[{"at":0.000000001,"increment":4,"changes":[{"take":"thinking:t"}]},{"at":1,"changes":[{"leave":"o"},
            {"hold":"o","reason":null},{"title":null},{"runtime":null},{"epochJump":5},{"outboxRevision":2}]}],
-         "length":3,"end":{"stopped":"a"},"recordedBegin":-0.1,"basis":"derived"},
+         "length":3,"end":{"stopped":"a"},"recordedBegin":-0.1,"stopTime":0.25,"startedAt":5,"endedAt":6,"updatedAt":7,"basis":"derived"},
         {"id":"other","session":"s","cause":{"after":"stretch-1","moment":"began"},"end":{"handedOver":"o"}},
         {"id":"third","desktop":"e","cause":{"after":"other"},"end":{"open":"gap"},"steps":[{"changes":[{"event":"relay:gap",
           "fields":{"fromMs":1,"toMs":2}},{"entry":{"operationId":"p","userText":"w"}},

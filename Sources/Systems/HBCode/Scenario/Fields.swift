@@ -64,6 +64,12 @@ struct Fields {
     return integer
   }
 
+  /// An integer, null or absent.
+  mutating func optionalInteger(_ name: String) throws(JSONError) -> Int64? {
+    guard let found = take(name), !found.isNull else { return nil }
+    return try integer(name, default: 0)
+  }
+
   mutating func flag(_ name: String, default value: Bool) throws(JSONError) -> Bool {
     guard let found = take(name) else { return value }
     guard let flag = found.bool else { throw wrong(name, "true or false") }

@@ -365,6 +365,10 @@ extension Stretch {
       members.add("run", .object(json))
     }
     members.add("recordedBegin", recordedBegin.map(\.scenarioJSON))
+    members.add("stopTime", stopTime.map(\.scenarioJSON))
+    members.add("startedAt", stamps.startedAt.map(JSON.integer))
+    members.add("endedAt", stamps.endedAt.map(JSON.integer))
+    members.add("updatedAt", stamps.updatedAt.map(JSON.integer))
     members.add("basis", basis, unless: .recorded) { .string($0.rawValue) }
     return members.json
   }
@@ -411,6 +415,10 @@ extension Stretch {
       steps: steps, outcome: outcome, length: length, end: try StretchEnd(json: fields.take("end"), at: path + ".end"), run: run,
       recordedBegin: nil, basis: try fields.basis(default: .recorded), session: session, desktop: try fields.optionalText("desktop"))
     if let begin = fields.take("recordedBegin"), !begin.isNull { recordedBegin = try fields.instant("recordedBegin") }
+    if let time = fields.take("stopTime"), !time.isNull { stopTime = try fields.interval("stopTime") }
+    stamps = RunStamps(
+      startedAt: try fields.optionalInteger("startedAt"), endedAt: try fields.optionalInteger("endedAt"),
+      updatedAt: try fields.optionalInteger("updatedAt"))
     try fields.finish()
   }
 

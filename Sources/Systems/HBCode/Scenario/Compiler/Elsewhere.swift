@@ -120,7 +120,7 @@ extension Compilation {
         }
         title = update.title
       }
-      if let first = session.updates.first { state.updatedAt = min(wall, first.updatedAt - 1) }
+      if let first = session.updates.first { state.updatedAt = max(-largestSafeInteger, min(wall, first.updatedAt - 1)) }
       let windows = session.windows.filter { $0.envelope != nil }
       if let envelope = windows.first?.envelope {
         state.agent = envelope.storageFormat == "native" ? .claude : .codex

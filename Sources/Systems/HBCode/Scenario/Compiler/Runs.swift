@@ -314,17 +314,24 @@ extension Compilation {
         id: "\(run)/\(part.operation ?? "outside")", lane: Lane(session.id), cause: cause, delay: delay, steps: [],
         length: (next?.begin ?? end) - part.begin, run: life.run, recordedBegin: part.begin, basis: basis)
       if isHead, life.start == nil { stretch.cause = .clock(.zero) }
+      if isHead { stretch.stamps.startedAt = life.startedAt }
       if let next {
         stretch.end = .handedOver(operation: next.operation ?? "")
       } else {
-        stretch.end = ending(of: life, session, stretch.id)
+        stretch.end = ending(of: life, session, &stretch)
+        if let end = life.end {
+          stretch.stamps.endedAt = session.runSigns.first { $0.event.runId == run && $0.event.kind != .started }?.event.at
+          stretch.stamps.updatedAt =
+            session.updates.first { $0.source.at >= end - Compilation.sameInstant && $0.source.at <= end + Compilation.sameInstant }?
+            .updatedAt
+        }
       }
       session.runs[index].parts[position].stretch = stretches.count
       stretches.append(stretch)
     }
   }
 
-  private mutating func ending(of life: RecordedRunLife, _ session: SessionSightings, _ stretch: String) -> StretchEnd {
+  private mutating func ending(of life: RecordedRunLife, _ session: SessionSightings, _ stretch: inout Stretch) -> StretchEnd {
     guard let end = life.end else { return .open(why: "the recording ends") }
     switch life.ending {
     case .started, .finished: return .finished
@@ -338,7 +345,8 @@ extension Compilation {
       }
       // The first frame of that stop is its intent.
       guard let stop, let key = traffic.exchanges[stop].key else { return .aborted }
-      stopOfStretch[stretch] = key
+      stopOfStretch[stretch.id] = key
+      stretch.stopTime = end - traffic.arrival(stop)
       return .aborted
     }
   }
