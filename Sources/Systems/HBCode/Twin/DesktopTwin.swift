@@ -37,7 +37,7 @@ package struct DesktopTwin: Twin {
 
   let facts: ScenarioFacts
   let reader = HBCodeReader()
-  var relay = Relay()
+  var relay: Relay
   var tape: Tape
   var book: Book
   var service: ServiceBook
@@ -66,6 +66,7 @@ package struct DesktopTwin: Twin {
   /// - Parameter random: not drawn from; every draw of a replay belongs to the core or to the plan.
   package init(scenario: HBCodeScenario, random: SeededRandom) {
     facts = scenario.facts
+    relay = Relay(start: scenario.clientStart)
     book = Book(scenario.book)
     service = ServiceBook(scenario.service)
     var byMutation: [String: String] = [:]

@@ -22,9 +22,27 @@ struct Relay: Sendable {
   }
 
   private var sockets = OrderedMap<ConnectionID, Socket>()
+  /// The lease that the phone held when the recording began; its first socket has it.
+  private var inherited: (desktop: String, lease: Lease)?
+
+  /// - Parameter start: the phone at t = 0 (`Scenario.clientStart`).
+  init(start: JSON) {
+    guard start["connected"]?.bool == true, let lease = start["lease"], let session = lease["session"]?.string,
+      let desktop = start["desktop"]?.string
+    else { return }
+    let age = min(max(-(lease["heldAt"]?.integer ?? 0), 0), 86_400_000)
+    inherited = (
+      desktop, Lease(session: session, thread: lease["thread"]?.string, renewed: .zero - .milliseconds(age))
+    )
+  }
 
   mutating func connect(_ connection: ConnectionID, _ endpoint: Endpoint) {
-    sockets[connection] = Socket(desktop: Relay.desktop(of: endpoint), lease: nil)
+    var socket = Socket(desktop: Relay.desktop(of: endpoint), lease: nil)
+    if let inherited, inherited.desktop == socket.desktop {
+      socket.lease = inherited.lease
+      self.inherited = nil
+    }
+    sockets[connection] = socket
   }
 
   mutating func disconnect(_ connection: ConnectionID) { sockets[connection] = nil }
