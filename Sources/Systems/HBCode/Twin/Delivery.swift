@@ -93,7 +93,8 @@ extension DesktopTwin {
       return settleQueue(lane)
     }
     let recorded = tape.stretches[stretch].run
-    let isHead = tape.isHead(operation)
+    // No two runs have one id.
+    let isHead = tape.isHead(operation) && !(recorded.map { ledgers[lane].runIds.contains($0.runId) } ?? false)
     let runId = isHead ? recorded?.runId ?? "x:run:" + operation : "x:run:" + operation
     let turnId = isHead && recorded != nil ? recorded?.turnId : "x:turn:" + operation
     if let recorded, runId != recorded.runId { noteReissued("runId", .string(recorded.runId), .string(runId), lane) }
@@ -240,6 +241,7 @@ extension DesktopTwin {
     let startedAt = tapeStretch.stamps.startedAt.map { $0 + shift(of: tapeStretch) } ?? stamp(lane)
     let active = ActiveRun(runId: id, threadId: tapeStretch.run?.threadId, turnId: turnId, startedAt: startedAt)
     ledgers[lane].run = Run(id: id, recorded: tapeStretch.run?.runId, active: active, begin: now, token: nextToken())
+    ledgers[lane].runIds.insert(id)
     note("run", ["run": .string(id), "state": "started", "lane": .string(ledgers[lane].id)])
     broadcast(
       RunEvent(

@@ -30,6 +30,8 @@ struct Ledger: Sendable {
   private var restoresAtRevisionOne = false
 
   var run: Run?
+  /// Ids of its runs so far.
+  var runIds: Set<String> = []
   private(set) var outboxRevision: Int64
   var entries: [OutboxEntry]
   var isListDirty = false
@@ -75,6 +77,7 @@ struct Ledger: Sendable {
     for row in history { if row.type == .user, let operation = row.operationId { delivered.insert(operation) } }
     for row in blocks { if row.type == .user, let operation = row.operationId { delivered.insert(operation) } }
     if let active = state.activeRun {
+      runIds.insert(active.runId)
       run = Run(id: active.runId, recorded: active.runId, active: active, begin: .zero, token: 0)
     }
   }
