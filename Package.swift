@@ -56,18 +56,19 @@ let package = Package(
     target("Storage", ["CSQLite", "CArchive", "CZstd", "CCrypto"]),
     target("Recordings", ["Simulation", "Wire", "Storage"]),
     target("Contract", ["Simulation", "Wire"]),
-    target("Proxy", ["Simulation", "Wire", "Recordings", "CEvent", "CHTTP"]),
+    target("Sockets", ["Simulation", "CEvent"]),
+    target("Proxy", ["Simulation", "Wire", "Recordings", "Sockets", "CHTTP"]),
     target("Faults", ["Simulation", "Wire", "Contract"]),
     target("Oracles", ["Simulation", "Wire", "Contract"]),
     target("Replay", ["Simulation", "Wire", "Contract", "Faults"]),
     target("Reporting", ["Simulation", "Wire", "Contract", "Oracles"]),
     target("Catalog", ["Contract", "HBCodeSystem"]),
     target(
-      "Live", ["Simulation", "Wire", "Contract", "Faults", "Replay", "CEvent", "CHTTP", "CWslay", "CCrypto"]),
+      "Live", ["Simulation", "Wire", "Contract", "Faults", "Replay", "Proxy", "Sockets", "CWslay", "CCrypto"]),
     target(
       "Commands",
       [
-        "Simulation", "Wire", "Storage", "Recordings", "Contract", "Proxy", "Faults", "Oracles", "Replay", "Reporting",
+        "Simulation", "Wire", "Storage", "Recordings", "Contract", "Sockets", "Proxy", "Faults", "Oracles", "Replay", "Reporting",
         "Catalog", "Live",
       ]),
     .executableTarget(
@@ -83,12 +84,14 @@ let package = Package(
     test("WireTests", ["Simulation", "Wire"]),
     test("StorageTests", ["Storage"]),
     test("RecordingsTests", ["Simulation", "Wire", "Storage", "Recordings"]),
-    test("ProxyTests", ["Simulation", "Wire", "Recordings", "Proxy"]),
+    test("ProxyTests", ["Simulation", "Wire", "Recordings", "Sockets", "Proxy"]),
     test("FaultsTests", ["Simulation", "Wire", "Contract", "Faults"]),
     test("OraclesTests", ["Simulation", "Wire", "Contract", "Oracles", "TestSupport"]),
     test("ReplayTests", ["Simulation", "Wire", "Contract", "Faults", "Replay", "Oracles", "TestSupport"]),
     test("ReportingTests", ["Simulation", "Wire", "Contract", "Oracles", "Reporting", "TestSupport"]),
-    test("LiveTests", ["Simulation", "Wire", "Contract", "Faults", "Replay", "Live", "TestSupport"]),
+    test(
+      "LiveTests",
+      ["Simulation", "Wire", "Contract", "Faults", "Replay", "Recordings", "Sockets", "Proxy", "Live", "TestSupport"]),
     test("CommandsTests", ["Wire", "Recordings", "Commands"]),
     test(
       "HBCodeTests", path: "Tests/Systems/HBCodeTests",
