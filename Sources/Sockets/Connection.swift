@@ -20,6 +20,10 @@ package final class Connection {
   private var finishesWriting = false
   private var endsWithReset = false
   private var closesWhenDrained = false
+  private var holdsItself: Connection?
+  private var peerHasEnded = false
+  private var connectionIsLost = false
+  private var lastWait: LoopTimer?
 
   /// An outgoing connection is usable.
   package var onConnected: (() -> Void)?
@@ -34,6 +38,8 @@ package final class Connection {
   package static let lowMark = 64 * 1024
   /// The input holds at most about this many bytes; then the peer has to wait.
   package static let inputLimit = 256 * 1024
+  /// How long a peer that is told the end may go on sending.
+  private static let longestLastWait = Interval.seconds(2)
 
   /// Takes over an accepted or new socket (−1: one is made when it connects).
   private init(_ loop: EventLoop, socket: Int32) throws(SocketError) {
@@ -98,10 +104,11 @@ package final class Connection {
   }
 
   /// Whether the peer's bytes are taken in; off, the peer has to wait.
-  package var isReading: Bool = false {
-    didSet {
-      guard let handle, oldValue != isReading else { return }
-      if isReading { bufferevent_enable(handle, Int16(EV_READ)) } else { bufferevent_disable(handle, Int16(EV_READ)) }
+  package var isReading: Bool {
+    get { handle.map { Int32(bufferevent_get_enabled($0)) & EV_READ != 0 } ?? false }
+    set {
+      guard let handle, newValue != isReading else { return }
+      if newValue { bufferevent_enable(handle, Int16(EV_READ)) } else { bufferevent_disable(handle, Int16(EV_READ)) }
     }
   }
 
@@ -139,6 +146,8 @@ package final class Connection {
     onInput = nil
     onDrained = nil
     onEnd = nil
+    lastWait = nil
+    holdsItself = nil
   }
 
   /// Closes so that the peer sees a reset, not an end in order.
@@ -147,11 +156,33 @@ package final class Connection {
     close()
   }
 
-  /// Closes (with a reset when `reset`) as soon as the output is empty.
+  /// Lets the connection go: it sends what waits in the output, then ends (with a reset when `reset`). Until then it keeps itself.
   package func closeWhenDrained(reset: Bool = false) {
+    guard handle != nil else { return }
     endsWithReset = endsWithReset || reset
+    onConnected = nil
+    onDrained = nil
+    onInput = { [weak self] in self.map { $0.drop($0.inputCount) } }
+    onEnd = { [weak self] _ in self?.peerEnded() }
+    drop(inputCount)
     closesWhenDrained = true
-    if outputCount == 0 { close() }
+    holdsItself = self
+    if outputCount == 0 { endAfterOutput() }
+  }
+
+  /// The output is empty. Closing while the peer still sends would be a reset, which can take the last bytes from the peer: so it is
+  /// told the end and has a moment to end too.
+  private func endAfterOutput() {
+    if endsWithReset || peerHasEnded { return close() }
+    shutDownWriting()
+    isReading = true
+    lastWait = try? loop.timer { [weak self] in self?.close() }
+    guard let lastWait else { return close() }
+    lastWait.arm(after: Connection.longestLastWait)
+  }
+
+  private func peerEnded() {
+    if outputCount == 0 || connectionIsLost { close() }
   }
 
   /// The numeric address of this end.
@@ -159,7 +190,7 @@ package final class Connection {
 
   private func drained() {
     if outputCount == 0 {
-      if closesWhenDrained { return close() }
+      if closesWhenDrained { return endAfterOutput() }
       if finishesWriting { shutDownWriting() }
     }
     onDrained?()
@@ -174,8 +205,11 @@ package final class Connection {
     }
     let code = errno
     if what & BEV_EVENT_EOF != 0 {
+      peerHasEnded = true
       onEnd?(.finished)
     } else if what & BEV_EVENT_ERROR != 0 {
+      peerHasEnded = true
+      connectionIsLost = true
       onEnd?(.broken(code == 0 ? "the connection is lost" : systemMessage(code)))
     }
   }

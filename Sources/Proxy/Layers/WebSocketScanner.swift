@@ -33,6 +33,15 @@ package struct WebSocketMessage: Hashable, Sendable {
   package var isDeflated: Bool
   /// The connection ended within it.
   package var isCut: Bool
+
+  package init(isText: Bool, payload: [UInt8], length: Int, fragments: Int, isDeflated: Bool, isCut: Bool) {
+    self.isText = isText
+    self.payload = payload
+    self.length = length
+    self.fragments = fragments
+    self.isDeflated = isDeflated
+    self.isCut = isCut
+  }
 }
 
 /// Reads one direction of a WebSocket beside the stream, changing nothing: frames, masks, fragments, control frames between
