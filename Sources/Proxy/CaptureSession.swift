@@ -67,11 +67,8 @@ package final class CaptureSession {
 
   /// Binds the ports, then makes the sink (so that a busy port leaves no file behind), then takes in clients.
   ///
-  /// Throws `CaptureError`, or what `makeSink` throws. `redact` removes secrets from each frame before it is kept.
-  package init(
-    on loop: EventLoop, _ options: Options, redact: @escaping (inout Frame) -> Void = { _ in },
-    makeSink: (RunClock) throws -> any FrameSink
-  ) throws {
+  /// Throws `CaptureError`, or what `makeSink` throws.
+  package init(on loop: EventLoop, _ options: Options, makeSink: (RunClock) throws -> any FrameSink) throws {
     self.loop = loop
     self.options = options
     let addresses = try CaptureSession.resolved(options.upstream.place)
@@ -86,7 +83,7 @@ package final class CaptureSession {
     let clock = RunClock()
     self.clock = clock
     clockSteps = ClockSteps(monotonic: clock.start, wall: clock.wallClockAtStart)
-    recorder = FrameRecorder(sink: try makeSink(clock), redact: redact)
+    recorder = FrameRecorder(sink: try makeSink(clock))
     self.listener = listener
     self.marksListener = marksListener
     clockTimer = try loop.timer { accept.session?.checkClock() }

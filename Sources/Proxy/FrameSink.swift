@@ -2,11 +2,14 @@ import Recordings
 import Simulation
 import Wire
 
-/// Where recorded frames go. One owner calls it, in order of sequence.
+/// Where recorded frames go. One owner calls it.
 package protocol FrameSink: AnyObject {
-  /// Takes the next frame; it may wait for room. Throws when frames cannot be kept any more.
-  func append(_ frame: Frame) throws
+  /// Numbers the next frame, takes it and returns its sequence; it may wait for room. Throws when frames cannot be kept any more.
+  func append(_ frame: Frame) throws -> Int
 }
+
+/// A journal removes secrets as it takes frames.
+extension JournalWriter: FrameSink {}
 
 /// What a capture has recorded so far.
 package struct CaptureCounts: Hashable, Sendable {
@@ -31,11 +34,9 @@ extension FrameKind {
   package static let opaque = FrameKind(rawValue: "opaque")
 }
 
-/// Gives frames their sequence, counts them and hands them to the sink; the one place where a capture records.
+/// Counts frames and hands them to the sink; the one place where a capture records.
 package final class FrameRecorder {
   private let sink: any FrameSink
-  private let redact: (inout Frame) -> Void
-  private var sequence = 0
 
   package private(set) var counts = CaptureCounts()
   /// Why frames are no longer kept: the sink's word. Traffic still passes.
@@ -43,32 +44,26 @@ package final class FrameRecorder {
   /// Called once, when the sink fails.
   package var onFailure: ((any Error) -> Void)?
 
-  /// `redact` removes secrets from each frame before anything else sees it.
-  package init(sink: any FrameSink, redact: @escaping (inout Frame) -> Void = { _ in }) {
-    self.sink = sink
-    self.redact = redact
-  }
+  package init(sink: any FrameSink) { self.sink = sink }
 
-  /// Records a frame; returns its sequence.
+  /// Records a frame; returns its sequence, or nil when frames are no longer kept.
   @discardableResult
   package func record(
     _ kind: FrameKind, _ payload: [UInt8], on connection: ConnectionID, _ direction: Direction, at instant: Instant,
     flags: JSONObject = [:], answers: Int? = nil
-  ) -> Int {
-    guard failure == nil else { return sequence }
-    sequence += 1
-    var frame = Frame(
-      sequence: sequence, at: instant, connection: connection, direction: direction, kind: kind, payload: payload, answers: answers,
-      flags: flags)
-    count(frame)
-    redact(&frame)
+  ) -> Int? {
+    guard failure == nil else { return nil }
+    let frame = Frame(
+      at: instant, connection: connection, direction: direction, kind: kind, payload: payload, answers: answers, flags: flags)
     do {
-      try sink.append(frame)
+      let sequence = try sink.append(frame)
+      count(frame)
+      return sequence
     } catch {
       failure = error
       onFailure?(error)
+      return nil
     }
-    return sequence
   }
 
   package func connectionOpened() {

@@ -23,7 +23,8 @@ package enum RedactionRule: Hashable, Sendable {
 }
 
 /// Removes credentials from frames on their way into a recording. Equal secrets get equal placeholders, `[redacted:1]`,
-/// numbered by first sight. Looks at the heads of `open`, `http.request` and `http.response`: the URL and the headers.
+/// numbered by first sight. Looks at the heads of `open`, `http.request` and `http.response`: the URL and the headers
+/// (of an `open` those of the answer too).
 package struct Redactor: Sendable {
   private let rules: [RedactionRule]
   private var numbers: [String: Int] = [:]
@@ -103,7 +104,7 @@ package struct Redactor: Sendable {
       let member = head.members[index]
       switch (member.name, member.value) {
       case ("url", .string(let url)): head.members[index].value = .string(redact(url: url))
-      case ("headers", .array(var headers)):
+      case ("headers", .array(var headers)), ("responseHeaders", .array(var headers)):
         for position in headers.indices {
           guard case .array(var pair) = headers[position], pair.count == 2, let name = pair[0].string, let value = pair[1].string
           else { continue }

@@ -14,9 +14,12 @@ package final class MemorySink: FrameSink {
 
   package init() {}
 
-  package func append(_ frame: Frame) throws {
+  package func append(_ frame: Frame) throws -> Int {
+    var frame = frame
+    frame.sequence = frames.count + 1
     if frame.sequence >= refusesFrom { throw Refusal() }
     frames.append(frame)
+    return frame.sequence
   }
 
   package func all(_ kind: FrameKind, _ direction: Direction? = nil) -> [Frame] {

@@ -190,7 +190,7 @@ package final class ProxiedTraffic {
     phase = .head
   }
 
-  private func recordOpen(_ asked: HTTPHead, status: Int, answer: JSON, _ now: Instant) -> Int {
+  private func recordOpen(_ asked: HTTPHead, status: Int, answer: JSON, _ now: Instant) -> Int? {
     let payload: JSON = [
       "url": .string("ws://\(upstream.authority)\(asked.target)"), "headers": asked.fieldsAsJSON, "status": .int(status),
       "responseHeaders": answer,

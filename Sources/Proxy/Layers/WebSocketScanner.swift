@@ -28,7 +28,7 @@ package struct WebSocketMessage: Hashable, Sendable {
   package var payload: [UInt8]
   /// Bytes of the whole message.
   package var length: Int
-  /// Frames that it came in.
+  /// Frames that it came in, with the one that the end cut.
   package var fragments: Int
   package var isDeflated: Bool
   /// The connection ended within it.
@@ -174,6 +174,7 @@ package struct WebSocketScanner: Sendable {
       message = WebSocketMessage(
         isText: opcode == 1, payload: [], length: 0, fragments: 0, isDeflated: reserved & 4 != 0, isCut: false)
     }
+    if opcode < 8 { message?.fragments += 1 }
     if length == 0 { endFrame(&sightings) } else { phase = .payload(missing: Int(length)) }
   }
 
@@ -251,10 +252,9 @@ package struct WebSocketScanner: Sendable {
     case 9: sightings.append(.ping(control))
     case 10: sightings.append(.pong(control))
     default:
-      guard var whole = message else { return }
+      guard frame.isFinal, let whole = message else { return }
       message = nil
-      whole.fragments += 1
-      if frame.isFinal { sightings.append(.message(whole)) } else { message = whole }
+      sightings.append(.message(whole))
     }
   }
 }
