@@ -34,7 +34,7 @@ package enum BuiltInPlans {
       rules = (0..<3).map {
         FaultRule(.disconnect(for: draws.length("away", $0, 200, 4_000)), .at(draws.instant("break", $0)))
       }
-      rules.append(FaultRule(.drop, .frames(FramePattern(), .probability(0.02))))
+      rules.append(FaultRule(.drop, .frames(FramePattern(), .probability(0.05))))
     case "app-restart":
       rules = system.mutations.prefix(1).flatMap { method in
         [

@@ -15,6 +15,8 @@ package enum FaultAction: Hashable, Sendable {
   case reorder(within: Interval)
   /// The frame and everything behind it in its direction wait this long.
   case hold(for: Interval)
+  /// The frame and everything behind it in its direction arrive at this instant, not before.
+  case holdUntil(Instant)
   /// One bit of one byte is turned; ASCII stays ASCII.
   case corrupt
   /// Only the first bytes arrive; nil for half of them.

@@ -142,7 +142,7 @@ extension FaultAction {
     case .delay: "delay"
     case .duplicate: "duplicate"
     case .reorder: "reorder"
-    case .hold: "hold"
+    case .hold, .holdUntil: "hold"
     case .corrupt: "corrupt"
     case .truncate: "truncate"
     case .replace: "replace"

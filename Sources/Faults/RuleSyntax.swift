@@ -14,7 +14,7 @@ extension FaultRule {
     ("delay", frameTargets, "this frame alone arrives later (by=); frames behind it overtake"),
     ("duplicate", frameTargets, "a second copy arrives (by= later)"),
     ("reorder", frameTargets, "the next frame of its direction passes it (by= at the latest)"),
-    ("hold", frameTargets, "the frame and all behind it wait (for=)"),
+    ("hold", frameTargets, "the frame and all behind it wait (for=, or until= an instant)"),
     ("corrupt", frameTargets, "one bit is turned"),
     ("truncate", frameTargets, "only the first bytes arrive (to=)"),
     ("replace", frameTargets, "other bytes arrive (with=)"),
@@ -109,7 +109,8 @@ extension FaultRule {
   private static func ownArguments(_ action: String) -> [String] {
     switch action {
     case "delay", "duplicate", "reorder", "slow", "epoch-jump", "step": ["by"]
-    case "hold", "disconnect", "half-open", "restart", "background", "suspend": ["for"]
+    case "hold": ["for", "until"]
+    case "disconnect", "half-open", "restart", "background", "suspend": ["for"]
     case "truncate": ["to"]
     case "replace": ["with"]
     case "refuse": ["code", "message", "permanent"]
@@ -125,7 +126,9 @@ extension FaultRule {
     case "delay": return .delay(by: try arguments.required("by"))
     case "duplicate": return .duplicate(by: try arguments.interval("by") ?? .zero)
     case "reorder": return .reorder(within: try arguments.interval("by") ?? .seconds(1))
-    case "hold": return .hold(for: try arguments.required("for"))
+    case "hold":
+      if let until = try arguments.instant("until") { return .holdUntil(until) }
+      return .hold(for: try arguments.required("for"))
     case "corrupt": return .corrupt
     case "truncate":
       guard let to = arguments.taken("to") else { return .truncate(to: nil) }
@@ -236,6 +239,7 @@ extension FaultRule {
     case .duplicate(let by): onFrame("duplicate", length("by", by))
     case .reorder(let within): onFrame("reorder", ["by=" + TimeText.text(within)])
     case .hold(let length): onFrame("hold", ["for=" + TimeText.text(length)])
+    case .holdUntil(let instant): onFrame("hold", ["until=" + TimeText.text(instant - .zero)])
     case .corrupt: onFrame("corrupt")
     case .truncate(let to): onFrame("truncate", to.map { ["to=\($0)"] } ?? [])
     case .replace(let text): onFrame("replace", ["with=" + text])

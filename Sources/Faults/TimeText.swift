@@ -5,10 +5,10 @@ package enum TimeText {
   private static let units: [(name: String, nanoseconds: Int64)] = [
     ("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000),
   ]
-  /// Longest length that is read, so that sums of instants cannot overflow: 10⁶ s.
-  private static let longest: Int64 = 1_000_000_000_000_000
+  /// Longest length that is read, 5 × 10⁵ s: with the most rules that a plan may have, no sum of them can overflow.
+  private static let longest: Int64 = 500_000_000_000_000
 
-  /// Reads a length; nil when it is none, is longer than 10⁶ s or is finer than a nanosecond. A leading `-` makes it negative.
+  /// Reads a length; nil when it is none, is longer than 5 × 10⁵ s or is finer than a nanosecond. A leading `-` makes it negative.
   package static func interval(_ text: String) -> Interval? {
     var bytes = Array(text.utf8)[...]
     let negative = bytes.first == UInt8(ascii: "-")

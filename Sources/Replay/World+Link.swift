@@ -126,6 +126,9 @@ extension World {
       case .hold(let length):
         holds = max(holds, length)
         note(&self, ["forNs": .integer(length.nanoseconds)])
+      case .holdUntil(let instant):
+        holds = max(holds, instant - (now + connection.delay))
+        note(&self, ["untilNs": .integer(instant.nanoseconds)])
       case .duplicate(let by):
         copies.append(by)
         note(&self, ["byNs": .integer(by.nanoseconds)])

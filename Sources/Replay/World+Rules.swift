@@ -88,7 +88,7 @@ extension World {
       record(.world, "clock", ["byNs": .integer(by.nanoseconds), "rule": .int(rule)])
       wallStep = wallStep + by
       give(.wallClockStepped(by: by))
-    case .drop, .delay, .duplicate, .reorder, .hold, .corrupt, .truncate, .replace, .refuse, .slow:
+    case .drop, .delay, .duplicate, .reorder, .hold, .holdUntil, .corrupt, .truncate, .replace, .refuse, .slow:
       return
     }
   }

@@ -48,6 +48,12 @@ package enum RunError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 }
 
+/// What the clock of a run can carry: about 30 years either way, so that sums of a few instants stay far below what Int64 holds.
+enum Clock {
+  private static let limit: Int64 = 1_000_000_000_000_000_000
+  static func holds(_ instant: Instant) -> Bool { instant.nanoseconds.magnitude <= UInt64(limit) }
+}
+
 /// One replay: a core and a twin with a link between them and a user before the screen, on one clock with one queue. A value;
 /// equal settings and scenarios give byte-equal traces (DESIGN.md 5).
 ///
@@ -168,10 +174,11 @@ package struct World: Sendable {
 
   /// Throws `outOfRange` when an instant of the scenario or user script cannot be carried by the clock.
   package init(system: ChatSystem, scenario: any Scenario, settings: WorldSettings) throws(RunError) {
+    let facts = scenario.facts
+    try World.check(facts, facts.intents)
     self.system = system
     self.scenario = scenario
     self.settings = settings
-    let facts = scenario.facts
     self.facts = facts
     var ranks: [EventClass: UInt8] = [:]
     let order = system.tieOrder + EventClass.allCases.filter { !system.tieOrder.contains($0) }
@@ -189,7 +196,6 @@ package struct World: Sendable {
       system: system.name, behaviourVersion: system.behaviourVersion, recordingName: settings.recordingName, recordingHash: facts.origin,
       planName: settings.plan.name, planHash: settings.plan.hash, user: settings.user.name, seed: settings.seed,
       withoutRecordedLosses: settings.withoutRecordedLosses)
-    try World.check(facts, settings)
 
     for (rule, at) in faults.scheduled where at >= now { queue.push(.fault(rule: rule), at: at, eventClass: World.faultRank) }
     if !settings.withoutRecordedLosses {
@@ -212,17 +218,15 @@ package struct World: Sendable {
   static let quietRank: UInt8 = 254
   static let endRank: UInt8 = 255
 
-  static func check(_ facts: ScenarioFacts, _ settings: WorldSettings) throws(RunError) {
-    // About 30 years either way: sums of a few such instants stay far below what Int64 holds.
-    let limit = Instant(nanoseconds: 1_000_000_000_000_000_000)
-    let least = Instant(nanoseconds: -1_000_000_000_000_000_000)
+  /// Throws `outOfRange` when sums of the scenario's instants could leave what the clock holds.
+  static func check(_ facts: ScenarioFacts, _ intents: [Intent]) throws(RunError) {
     func check(_ what: String, _ instant: Instant) throws(RunError) {
-      if instant > limit || instant < least { throw RunError.outOfRange(what: what, instant) }
+      if !Clock.holds(instant) { throw RunError.outOfRange(what: what, instant) }
     }
     try check("start of the scenario", facts.start)
     try check("end of the scenario", facts.end)
     for delay in facts.oneWay.values.sorted() { try check("link delay", .zero + delay) }
-    for intent in facts.intents {
+    for intent in intents {
       try check("instant of intent \(intent.id)", intent.at)
       try check("lag of intent \(intent.id)", .zero + intent.lag)
     }

@@ -82,6 +82,21 @@ struct FaultErrorTests {
     #expect(error?.description.hasPrefix(beginning) == true)
   }
 
+  @Test func `no text makes the reader trap, and what it accepts reads back`() {
+    let words = [
+      "drop", "restart", "request", "app", "conn", "clock", "x", "*", "nth=1", "at=1s", "by=5", "for=", "=", "!=", ",", "\\",
+      "first-per-key",
+      "on=request:x", "on=:", "field:nth=2", "9s", "-1s", "\u{0}", "é", "entry=99999999999999999999", "probability=nan", "every=0",
+    ]
+    for seed in 0..<3_000 as Range<UInt64> {
+      let random = SeededRandom(seed: seed)
+      let count = 1 + random.fork("count").index(below: 7, at: 0)
+      let text = (0..<count).map { words[random.fork("word").index(below: words.count, at: $0)] }.joined(separator: ",")
+      guard let rule = try? FaultRule(parsing: text) else { continue }
+      #expect((try? FaultRule(parsing: rule.text)) == rule, "\(text)")
+    }
+  }
+
   @Test func `an unknown plan is refused with the nearest name`() {
     let error = #expect(throws: FaultError.self) {
       try BuiltInPlans.plan("droped-receipts", system: .sample, seed: 1, start: .zero, end: .zero)
@@ -92,12 +107,12 @@ struct FaultErrorTests {
   @Test func `lengths of time are exact and bounded`() {
     for (text, nanoseconds) in [
       ("1ns", 1), ("250us", 250_000), ("1.5ms", 1_500_000), ("4.97s", 4_970_000_000), ("2m", 120_000_000_000), ("-3s", -3_000_000_000),
-      ("1000000s", 1_000_000_000_000_000),
+      ("500000s", 500_000_000_000_000),
     ] as [(String, Int64)] {
       #expect(TimeText.interval(text)?.nanoseconds == nanoseconds)
       #expect(TimeText.interval(TimeText.text(Interval(nanoseconds: nanoseconds)))?.nanoseconds == nanoseconds)
     }
-    for text in ["", "1", "s", "1.s", ".5s", "1.5ns", "1h", "1000000.000000001s", "99999999999999999999s", "9999999999999999m", "--1s"] {
+    for text in ["", "1", "s", "1.s", ".5s", "1.5ns", "1h", "500000.000000001s", "99999999999999999999s", "9999999999999999m", "--1s"] {
       #expect(TimeText.interval(text) == nil, "\(text)")
     }
   }

@@ -30,6 +30,8 @@ struct RuleSyntaxTests {
     ("duplicate,event,x", "duplicate,event,x"),
     ("reorder,event,x", "reorder,event,x,by=1s"),
     ("hold,event,x,for=2s", "hold,event,x,for=2s"),
+    ("hold,event,x,2s", "hold,event,x,for=2s"),
+    ("hold,event,x,until=16s", "hold,event,x,until=16s"),
     ("corrupt,event,x", "corrupt,event,x"),
     ("truncate,event,x,to=10", "truncate,event,x,to=10"),
     ("replace,event,x,with={\"a\":1}", "replace,event,x,with={\"a\":1}"),

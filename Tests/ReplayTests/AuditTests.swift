@@ -49,6 +49,20 @@ struct AuditTests {
     #expect(report.sentence == "faithful")
   }
 
+  @Test func `instants that no clock can carry are a divergence, not a trap`() throws {
+    var frames = try told()
+    frames[3].at = .never
+    #expect(Audit.run(system, scenario, frames).differences.map(\.name) == ["scenario"])
+    var far = scenario
+    far.facts.oneWay = ["": Interval(nanoseconds: .max)]
+    #expect(Audit.run(system, far, try told()).fidelity == .diverges)
+  }
+
+  @Test func `a recording that begins in the middle does not show how the client started up`() throws {
+    let frames = try told().filter { $0.kind != .open && $0.at > .zero + .seconds(1) }
+    #expect(Audit.core(system, scenario, frames).differences == [])
+  }
+
   @Test func `assumed notes are counted`() throws {
     var assumed = scenario
     assumed.facts.notes = [Note("x", basis: .assumed), Note("y", basis: .derived), Note("z", basis: .synthetic)]

@@ -74,6 +74,8 @@ struct WorldTests {
   @Test func `hold keeps everything behind the frame waiting`() throws {
     let told = try Story(system, two).faults("hold,request,POST /messages,for=1s,id=m1").run()
     #expect(arrivals(told) == ["0:11.050 m1", "0:11.050 m2"])
+    let released = try Story(system, two).faults("hold,request,POST /messages,until=11500ms,id=m1").run()
+    #expect(arrivals(released) == ["0:11.500 m1", "0:11.500 m2"])
   }
 
   @Test func `reorder lets the next frame pass, at the latest after its limit`() throws {
