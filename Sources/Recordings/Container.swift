@@ -84,10 +84,14 @@ final class ContainerWriter {
     ]
     manifest.members += facts.members
     manifest["members"] = .array(ordered.map(\.member.json))
+    let head = JSONWriter.compact(.object(manifest)) + [UInt8(ascii: "\n")]
+    guard head.count <= Limits.manifest else {
+      throw RecordingError(.cannotWrite, path: path, reason: "a manifest of \(head.count) bytes, more than \(Limits.manifest)")
+    }
     do {
       let output = try AtomicFile(path: path)
       let zip = try ZipWriter(to: output.file)
-      try zip.add(manifestName, JSONWriter.compact(.object(manifest)) + [UInt8(ascii: "\n")])
+      try zip.add(manifestName, head)
       for (_, offset, member) in ordered {
         try zip.add(member.name, size: member.bytes) { write in
           var done = 0

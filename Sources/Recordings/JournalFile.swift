@@ -28,11 +28,18 @@ final class JournalReader {
   private let database: Database
   private let json = JSONReader()
 
-  /// - Parameter mode: `readOnly` leaves the journal as it is.
-  init(path: String, mode: Database.Mode = .readOnly) throws(RecordingError) {
+  /// - Parameter changing: false leaves the journal and its folder as they are.
+  init(path: String, changing: Bool = false) throws(RecordingError) {
     self.path = path
+    let mode: Database.Mode
+    do throws(FileError) {
+      // Without a WAL nobody has it open: it can be read without locks, also where nothing can be written.
+      mode = changing ? .readWrite : try Files.kind(of: path + "-wal") == nil ? .immutable : .readOnly
+    } catch {
+      throw RecordingError(reading: error, path: path)
+    }
     do throws(SQLiteError) {
-      database = try Database(path: path, mode: mode)
+      database = try Database(path: path, mode: mode, valueLimit: Limits.payload + 2 * Limits.envelope)
     } catch {
       throw RecordingError(reading: error)
     }

@@ -40,7 +40,11 @@ package final class RunArchiveWriter {
     guard isPlain, !name.isEmpty, name != "manifest", names.insert(name).inserted else {
       throw RecordingError(.badData, path: container.path, reason: "\(name) cannot be the name of a member")
     }
-    try container.add("\(name).json", group: 1, JSONWriter.compact(value) + [UInt8(ascii: "\n")])
+    let text = JSONWriter.compact(value) + [UInt8(ascii: "\n")]
+    guard text.count <= Limits.jsonMember else {
+      throw RecordingError(.cannotWrite, path: container.path, member: name, reason: "\(text.count) bytes, more than \(Limits.jsonMember)")
+    }
+    try container.add("\(name).json", group: 1, text)
   }
 
   /// Ends the run with what its manifest says beside the members: token, plan, scenario, user script, verdicts, … as the caller

@@ -15,7 +15,7 @@ package enum Seal {
     case .database: break
     case .zip: throw RecordingError(.badData, path: journal, reason: "is sealed already")
     }
-    let reader = try JournalReader(path: journal, mode: .readWrite)
+    let reader = try JournalReader(path: journal, changing: true)
     let lock: File
     let isFree: Bool
     do throws(FileError) {

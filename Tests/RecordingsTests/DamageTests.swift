@@ -54,7 +54,7 @@ import Wire
     var counts: Set<Int> = []
     // Every byte of the manifest's and the first members' heads, and of the directory; then here and there.
     let places = Array(0..<200) + Array(stride(from: 200, to: bytes.count - 3_000, by: 499)) + Array(bytes.count - 3_000..<bytes.count)
-    for (index, place) in places.enumerated() where index % 7 == 0 || place < 200 {
+    for (index, place) in places.enumerated() where index % 19 == 0 || place < 100 {
       var damaged = bytes
       damaged[place] ^= UInt8(1 << (place % 8))
       try scratch.put(damaged, "b.chatrec")

@@ -134,6 +134,16 @@ import Wire
     #expect(try Recording.open(journal).hash() == late.hash())
   }
 
+  @Test(arguments: ["x y%20?a=1#ü.journal", "plain"]) func `reading a closed journal leaves the folder as it is`(name: String) throws {
+    let path = scratch.path(name)
+    try JournalWriter(path: path, facts: testFacts).close()
+    #expect(try Recording.open(path).frames().frames == [])
+    #expect(try Recording.listing(path).form == .unsealed(sideFiles: []))
+    #expect(scratch.names == [name])
+    // As the command line may spell it.
+    #expect(try Recording.open("//" + path).frames().frames == [])
+  }
+
   @Test func `a failed commit reaches the callback and every later call`() throws {
     let reported = Mutex<[RecordingError]>([])
     let writer = try JournalWriter(path: journal, facts: testFacts, redactor: .off) { error in reported.withLock { $0.append(error) } }

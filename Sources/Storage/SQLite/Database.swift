@@ -6,6 +6,8 @@ package final class Database {
   package enum Mode: Hashable, Sendable {
     /// Never changes the database; an unfinished WAL is read.
     case readOnly
+    /// Never changes the database, makes no files beside it and takes no locks: for files that nobody has open.
+    case immutable
     /// The file must be there.
     case readWrite
     /// Makes the file when it is not there.
@@ -21,11 +23,13 @@ package final class Database {
     let flags =
       switch mode {
       case .readOnly: SQLITE_OPEN_READONLY
+      case .immutable: SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
       case .readWrite: SQLITE_OPEN_READWRITE
       case .create: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
       }
     var opened: OpaquePointer?
-    let code = sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_EXRESCODE, nil)
+    let name = mode == .immutable ? "file:\(Database.escaped(path))?immutable=1" : path
+    let code = sqlite3_open_v2(name, &opened, flags | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_EXRESCODE, nil)
     handle = opened
     try check(code)
     try check(cb_enable_defensive(opened))
@@ -89,6 +93,21 @@ package final class Database {
       let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
       throw SQLiteError(code: code & 0xff, extendedCode: code, message: message, sql: sql, path: path)
     }
+  }
+
+  /// The path as a part of a URI. An absolute one gets an empty host before it, so that `//x` stays a path.
+  private static func escaped(_ path: String) -> String {
+    var out = path.hasPrefix("/") ? "//" : ""
+    for byte in path.utf8 {
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+        UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+        out.unicodeScalars.append(Unicode.Scalar(byte))
+      default:
+        out += (byte < 16 ? "%0" : "%") + String(byte, radix: 16)
+      }
+    }
+    return out
   }
 
   private func closed(_ sql: String) -> SQLiteError {
