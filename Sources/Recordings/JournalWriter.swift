@@ -86,7 +86,7 @@ package final class JournalWriter: Sendable {
 
   deinit { try? close() }
 
-  /// Redacts and numbers the frame and hands it to the writing thread. Waits while more than 8 MiB are pending.
+  /// Redacts and numbers the frame and hands it to the writing thread. Waits while 2 MiB are pending.
   package func append(_ frame: Frame) throws(RecordingError) -> Int {
     try frame.checkFitness(path: path)
     let isRoom = { (state: State) in state.pendingBytes < Limits.journalBacklog || state.failure != nil || state.phase != .open }
@@ -99,8 +99,7 @@ package final class JournalWriter: Sendable {
       let isFirst = state.pending.isEmpty
       if isFirst { state.pendingSince = WorkerThread.monotonicNow() }
       state.pending.append(frame)
-      // The row costs memory too, whatever the payload.
-      state.pendingBytes += frame.payload.count + 64
+      state.pendingBytes += frame.payload.count + Limits.journalFrameOverhead
       state.bytes += frame.payload.count
       return (frame.sequence, isFirst || state.isDue)
     }
@@ -222,15 +221,15 @@ private final class JournalStore: @unchecked Sendable {
   init(path: String, facts: CaptureFacts) throws(RecordingError) {
     do {
       database = try Database(path: path, mode: .create)
-      try database.execute("PRAGMA journal_mode = WAL")
-      try database.execute("PRAGMA synchronous = NORMAL")
-      // 16 MiB of pages: under constant load the idle second never comes.
-      try database.execute("PRAGMA wal_autocheckpoint = 4096")
-      try database.execute("BEGIN; \(JournalFile.schema) COMMIT;")
+      // Schema and facts come as one piece and before the WAL: a kill leaves an empty file or a journal that says what it is.
+      try database.execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = NORMAL; BEGIN; \(JournalFile.schema)")
       let fact = try database.prepare("INSERT INTO fact (name, value) VALUES ('capture', ?)")
       try fact.bind(JSONWriter.text(.object(facts.json)), at: 1)
       _ = try fact.step()
       fact.finish()
+      try database.execute("COMMIT; PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; COMMIT")
+      // Under constant load the idle second never comes. 4 MiB of pages: a checkpoint holds up a commit, one of 16 MiB by 190 ms.
+      try database.execute("PRAGMA wal_autocheckpoint = 1024")
       insert = try database.prepare("INSERT INTO frame (seq, t, conn, dir, kind, re, flags, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
       update = try database.prepare("INSERT OR REPLACE INTO fact (name, value) VALUES ('redactions', ?)")
       lock = try File.reading(path + "-wal")

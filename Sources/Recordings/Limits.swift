@@ -18,8 +18,11 @@ package enum Limits {
   package static let manifest = 64 << 20
   /// The most members of a container.
   package static let members = 1_000_000
-  /// What a writer of a journal holds in memory before it makes its callers wait: 8 MiB.
-  package static let journalBacklog = 8 << 20
+  /// What a writer of a journal holds in memory before it makes its callers wait: 2 MiB. With 8 MiB a flood of small frames
+  /// outran the commits by more than the 300 ms after which a kill must not take a frame.
+  package static let journalBacklog = 2 << 20
+  /// What a pending frame counts beside its payload: its row and index cost time and memory too.
+  package static let journalFrameOverhead = 256
   /// Pending bytes after which a journal commits at once: 1 MiB.
   package static let journalBatch = 1 << 20
   /// The longest time that an appended frame waits for its commit: 100 ms, so that DESIGN.md 4's 250 ms leave room for the
