@@ -1,7 +1,7 @@
 /// Every command, in the order of the overview: the one table that parses and makes the helps.
 enum CommandList {
   static let all: [Command] = [
-    RecordingCommands.list, RecordingCommands.show, RecordingCommands.check, RecordingCommands.seal,
+    CaptureCommand.capture, RecordingCommands.list, RecordingCommands.show, RecordingCommands.check, RecordingCommands.seal,
     ScenarioCommand.scenario,
     InformationCommands.systems, InformationCommands.faults,
   ]

@@ -51,9 +51,14 @@ package final class Console {
     }
   }
 
+  /// Replaces the status line of a terminal; empty text clears it.
+  package func status(_ text: String) { put("\r\u{1b}[K" + text) }
+
   /// A line of words on standard error; failures are of no use to anybody and are ignored.
-  package func say(_ text: String) {
-    let bytes = Array((text + "\n").utf8)
+  package func say(_ text: String) { put(text + "\n") }
+
+  private func put(_ text: String) {
+    let bytes = Array(text.utf8)
     var sent = 0
     while sent < bytes.count {
       let n = bytes.withUnsafeBytes { write(2, $0.baseAddress! + sent, bytes.count - sent) }

@@ -1,4 +1,6 @@
+import Proxy
 import Recordings
+import Sockets
 import Storage
 import Wire
 
@@ -13,6 +15,12 @@ enum Failures {
       case .badData, .newerVersion: CommandFailure(.badData, error.description)
       case .cannotWrite: CommandFailure(.cannotCreate, error.description)
       }
+    case let error as CaptureError:
+      switch error {
+      case .invalidUpstream, .notLoopback: CommandFailure(.usage, error.description)
+      case .sockets: CommandFailure(.unreachable, error.description)
+      }
+    case let error as SocketError: CommandFailure(.unreachable, error.description)
     case let error as FileError: CommandFailure(error.isNotFound ? .noInput : .cannotWrite, error.description)
     case let error as JSONError: CommandFailure(.badData, error.description)
     default: CommandFailure(.ownFault, "unexpected: \(error)")
