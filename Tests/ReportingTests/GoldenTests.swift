@@ -23,6 +23,7 @@ import Testing
     try check(TextReport.bytes(report), "\(scene).txt")
     try check(JSONReport.bytes(report), "\(scene).json")
     try check(JUnitReport.bytes(report), "\(scene).xml")
+    try check(HTMLReport.bytes(report), "\(scene).html")
   }
 
   static func report(_ scene: String) -> Report {
