@@ -57,7 +57,7 @@ package struct Judgement: Hashable, Sendable {
 /// ```
 package enum Judge {
   /// Judges the common claims and then `claims`. `divergedFrames` are the recorded frames (by sequence) that differ in audit 1: evidence
-  /// entries that name one of them in their field `frame` count as diverged.
+  /// entries that name one of them in their field `recorded` count as diverged.
   package static func judge(
     _ trace: Trace, claims: [Claim], proof: Proof = .notRun, divergedFrames: Set<Int> = []
   ) -> Judgement {
@@ -146,7 +146,7 @@ package enum Judge {
         if let basis = entry["basis"]?.string.flatMap(Basis.init(rawValue:)), basis == .assumed || basis == .synthetic {
           return "\(entry.party.rawValue) \(entry.kind) at \(entry.at) is \(basis.rawValue)"
         }
-        if let frame = entry["frame"]?.int, diverged.contains(frame) { return "frame \(frame) differs from the recording" }
+        if let frame = entry["recorded"]?.int, diverged.contains(frame) { return "frame \(frame) differs from the recording" }
       }
     }
     return nil

@@ -83,7 +83,7 @@ extension World {
     let connection = connections[number - 1]
 
     if connection.state != .up || (direction == .in && connection.isSevered) {
-      record(.link, "drop", ["of": .int(send), "condition": "the connection is down"])
+      record(.link, "drop", ["of": .int(send), "cause": "the connection is down"])
       return
     }
     var flight = Flight(send: send, frame: frame, label: label)
@@ -229,7 +229,7 @@ extension World {
     let connection = connections[number - 1]
     let isGone = flight.frame.direction == .out ? connection.isSevered : connection.state != .up
     if isGone {
-      record(.link, "drop", ["of": .int(flight.send), "condition": "the connection went down"])
+      record(.link, "drop", ["of": .int(flight.send), "cause": "the connection went down"])
       return
     }
     var fields: JSONObject = ["of": .int(flight.send)]

@@ -81,11 +81,17 @@ struct LaneLetters {
   }
 }
 
+extension FaultTouch {
+  /// The words of the recorded past, when it did this.
+  var condition: String? { if case .recordedPast(let words) = source { words } else { nil } }
+}
+
 extension Message {
-  /// Rules that touched it, by number, and the recorded past.
+  /// Rules that touched it, by number, and `rec.` for the recorded past; `conn.` when only the loss of a connection did.
   var faultNumbers: String {
-    let rules = Set(faults.compactMap(\.rule)).sorted().map(String.init)
-    let parts = rules + (faults.contains { $0.rule == nil } ? ["rec."] : [])
+    var parts = Set(faults.compactMap(\.rule)).sorted().map(String.init)
+    if faults.contains(where: { $0.condition != nil }) { parts.append("rec.") }
+    if parts.isEmpty, !faults.isEmpty { parts.append("conn.") }
     return parts.isEmpty ? "-" : parts.joined(separator: ",")
   }
 

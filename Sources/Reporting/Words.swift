@@ -90,14 +90,14 @@ package struct TraceLine: Hashable, Sendable {
       guard let value = entry[name], told.insert(name).inserted else { return }
       parts.append(make(value))
     }
-    isFault = entry.party == .link && (entry["rule"] != nil || entry["condition"] != nil)
+    isFault = entry.party == .link && (entry["rule"] != nil || entry["condition"] != nil || entry["cause"] != nil)
     if entry.party == .link {
       tell("dir", TraceLine.plain)
       tell("label", TraceLine.plain)
       tell("name", TraceLine.plain)
       // What a fault says only by number is told from the frame that it names.
       if isFault, let of = entry["of"]?.int, trace.entries.indices.contains(of) {
-        told.formUnion(["of", "rule", "condition"])
+        told.formUnion(["of", "rule", "condition", "cause"])
         let frame = trace.entries[of]
         parts += ["label", "name", "operation", "key"].filter { entry[$0] == nil }.compactMap { frame[$0].map(TraceLine.plain) }
       }
@@ -114,6 +114,8 @@ package struct TraceLine: Hashable, Sendable {
       parts.append("— fault \(TraceLine.plain(rule))")
     } else if isFault, let condition = entry["condition"] {
       parts.append("— recorded past: \(TraceLine.plain(condition))")
+    } else if isFault, let cause = entry["cause"] {
+      parts.append("— \(TraceLine.plain(cause))")
     }
     rest = Columns.cut(parts.joined(separator: " "), to: 240)
   }

@@ -57,7 +57,7 @@ import Wire
     story.says("op-1", .unconfirmed, at: 30_000)
     let message = try only(&story)
     #expect(message.fate == .savedUnconfirmed)
-    #expect(message.faults.map(\.source) == ["rule 1"])
+    #expect(message.faults.map(\.words) == ["fault 1"])
     #expect(message.faults[0].frame == "response submit")
     #expect(message.attempts[0].receipt == nil)
     #expect(message.attempts[0].answered == Instant(nanoseconds: 10_050_000_000))

@@ -104,7 +104,7 @@ import Wire
     var story = TraceBuilder()
     let sent = story.add(.link, "send", at: 100, ["conn": 1, "dir": "in", "label": "event", "name": "row", "basis": "assumed"])
     let arrival = story.add(.link, "arrive", at: 150, ["of": .int(sent)])
-    let recorded = story.add(.link, "send", at: 200, ["conn": 1, "dir": "in", "label": "event", "name": "row", "frame": 41])
+    let recorded = story.add(.link, "send", at: 200, ["conn": 1, "dir": "in", "label": "event", "name": "row", "recorded": 41])
     let trace = story.finished(quiet: 200, end: 300)
     #expect(try result(claim(on: .serverWords, ClaimOutcome(exercised: 1, grounds: [[arrival]])), trace).verdict == .unknown)
     let ground = claim(on: .olderHistory, ClaimOutcome(exercised: 1, grounds: [[recorded]]))

@@ -53,9 +53,9 @@ struct WorldTests {
     let toServer = try Story(system, one).faults("disconnect,conn,*,at=10020ms").run()
     #expect(toServer.instants(.twin, "saved") == ["0:10.050"])
     #expect(
-      toServer.lines(.link, "drop", showing: ["condition"]) == ["0:10.050 the connection is down"])
+      toServer.lines(.link, "drop", showing: ["cause"]) == ["0:10.050 the connection is down"])
     let toClient = try Story(system, one).faults("disconnect,conn,*,at=10070ms").run()
-    #expect(toClient.lines(.link, "drop", showing: ["condition"]).first == "0:10.100 the connection went down")
+    #expect(toClient.lines(.link, "drop", showing: ["cause"]).first == "0:10.100 the connection went down")
   }
 
   @Test func `a rule on one connection leaves the others alone`() throws {
@@ -146,7 +146,7 @@ struct WorldTests {
     let told = try Story(system, one).faults("restart,server,at=10020ms,for=3s").run()
     #expect(told.instants(.twin, "restarted") == ["0:10.020"])
     #expect(told.lines(.link, "down", showing: ["who"]) == ["0:10.020 server", "0:10.020 server"])
-    #expect(told.instants(.link, "drop", "condition=the connection went down") == ["0:10.050"])
+    #expect(told.instants(.link, "drop", "cause=the connection went down") == ["0:10.050"])
     #expect(told.instants(.twin, "saved") == ["0:13.070"])
   }
 

@@ -116,8 +116,14 @@ package struct DeliveryLedger: Hashable, Sendable {
 
   private static func touch(_ entry: TraceEntry, _ index: TraceIndex) -> FaultTouch {
     let frame = index.frame(ofEntry: entry.index)
+    let source: FaultTouch.Source =
+      if let rule = entry["rule"]?.int { .rule(rule) } else if let condition = entry["condition"]?.string {
+        .recordedPast(condition)
+      } else {
+        .connection(entry["cause"]?.string ?? "no cause given")
+      }
     return FaultTouch(
-      rule: entry["rule"]?.int, kind: entry.kind, at: entry.at, frame: frame.map { "\($0.role.rawValue) \($0.name)" } ?? "frame",
+      source: source, kind: entry.kind, at: entry.at, frame: frame.map { "\($0.role.rawValue) \($0.name)" } ?? "frame",
       entry: entry.index)
   }
 

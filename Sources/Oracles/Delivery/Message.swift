@@ -24,10 +24,18 @@ package struct Attempt: Hashable, Sendable {
   package var mishaps: [String]
 }
 
-/// What a fault did to a frame of a message.
+/// What a fault, the recorded past or the loss of its connection did to a frame of a message.
 package struct FaultTouch: Hashable, Sendable {
-  /// Number of the rule, or nil for a condition of the recorded past.
-  package var rule: Int?
+  /// Who did it.
+  package enum Source: Hashable, Sendable {
+    case rule(Int)
+    /// A condition of the recorded past, in its words.
+    case recordedPast(String)
+    /// Its connection was gone, for the reason given.
+    case connection(String)
+  }
+
+  package var source: Source
   /// Kind of the link entry: `drop`, `delay`, `duplicate`, …
   package var kind: String
   package var at: Instant
@@ -36,8 +44,17 @@ package struct FaultTouch: Hashable, Sendable {
   /// Index of the trace entry.
   package var entry: Int
 
-  /// `rule 1`, or `recorded loss` for what the recorded past did.
-  package var source: String { rule.map { "rule \($0)" } ?? "recorded past" }
+  /// Number of the rule that did it.
+  package var rule: Int? { if case .rule(let number) = source { number } else { nil } }
+
+  /// `fault 1`, `recorded past` or `connection lost`.
+  package var words: String {
+    switch source {
+    case .rule(let number): "fault \(number)"
+    case .recordedPast: "recorded past"
+    case .connection: "connection lost"
+    }
+  }
 }
 
 /// One save in the server's ledger.

@@ -258,9 +258,11 @@ package enum HTMLReport {
         <th scope="col" class="r">Fired</th><th scope="col">First – last</th><th scope="col">Messages touched</th></tr></thead><tbody>\(rows)</tbody></table></div>
         """
     }
-    let past = report.judgement.messages.flatMap { message in message.faults.filter { $0.rule == nil }.map { (message.id, $0) } }
+    let past = report.judgement.messages.flatMap { message in message.faults.filter { $0.condition != nil }.map { (message.id, $0) } }
     if !past.isEmpty {
-      let lines: [Markup] = past.map { "<li>\($0.1.at.description) \(Markup.bdi($0.1.frame)) \(LifeLine.past($0.1.kind)) (\($0.0))</li>" }
+      let lines: [Markup] = past.map {
+        "<li>\($0.1.at.description) \(Markup.bdi($0.1.frame)) \(LifeLine.past($0.1.kind)) (\($0.0)): \(Markup.bdi($0.1.condition ?? ""))</li>"
+      }
       body += "<h3 class=\"mt\">Of the recorded past, before the plan</h3><ul class=\"plain\">\(lines)</ul>"
     }
     let silent = report.silentRules.count

@@ -64,7 +64,7 @@ enum SequenceFigure {
       let bad = index > 0 && isBroken
       let key = attempt.key.map { ", key \(LifeLine.shortKey($0))" } ?? ""
       let fault = message.faults.first { $0.at >= attempt.at && (index + 1 == attempts.count || $0.at < attempts[index + 1].at) }
-      let source = fault.map { $0.rule.map { "fault \($0)" } ?? "recorded past" } ?? ""
+      let source = fault?.words ?? ""
       lines += label(from, top - 24, "\(index == 0 ? "sent" : "sent again")\(Columns.cut(key, to: 18))", attempt.at, bad ? "red" : "str")
       story.append("\(index == 0 ? "sent" : "sent again") \(attempt.at)\(key)")
       if case .arrived(let at) = attempt.passage {

@@ -78,7 +78,7 @@ enum WireTrack {
         count += 1
         if count > markLimit { continue }
         let kind = LifeLine.past(entry.kind)
-        let source = entry["rule"]?.int.map { "fault \($0)" } ?? "recorded past"
+        let source = entry["rule"]?.int.map { "fault \($0)" } ?? entry["cause"]?.string ?? "recorded past"
         marks +=
           "<use x=\"\(Axis.percent(entry.at, of: end))\" y=\"12\" href=\"#\(kind == "dropped" ? "g-drop" : "g-flt")\"><title>\(words(frame)): \(kind) at \(entry.at.description), \(source)</title></use>"
       }

@@ -76,7 +76,8 @@ package enum JSONReport {
       "faults": .array(
         message.faults.map {
           [
-            "rule": $0.rule.map { .int($0) } ?? .null, "kind": .string($0.kind), "frame": .string($0.frame), "at": instant($0.at),
+            "rule": $0.rule.map { .int($0) } ?? .null, "source": .string($0.words), "kind": .string($0.kind), "frame": .string($0.frame),
+            "at": instant($0.at),
             "entry": .int($0.entry),
           ]
         }),

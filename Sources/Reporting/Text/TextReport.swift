@@ -195,10 +195,11 @@ package enum TextReport {
           "Rule \(rule.number) never fired: \(Report.silence(of: rule)). What it should show is not shown.", head: "! ")
       }
     }
-    let past = report.judgement.messages.flatMap { message in message.faults.filter { $0.rule == nil }.map { (message.id, $0) } }
+    let past = report.judgement.messages.flatMap { message in message.faults.filter { $0.condition != nil }.map { (message.id, $0) } }
     for (message, touch) in past {
       page.paragraph(
-        "Of the recorded past: \(touch.at) \(Visible.text(touch.frame)) \(LifeLine.past(touch.kind)) (\(message)).", hanging: 2)
+        "Of the recorded past: \(touch.at) \(Visible.text(touch.frame)) \(LifeLine.past(touch.kind)) (\(message)): \(touch.condition ?? "").",
+        hanging: 2)
     }
   }
 
