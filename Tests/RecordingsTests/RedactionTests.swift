@@ -76,6 +76,16 @@ import Wire
     #expect(request.payload.suffix(body.count) == body[...])
   }
 
+  @Test func `the answer's headers of an open are redacted too`() {
+    var redactor = Redactor()
+    var answered = frame(#"{"headers":[["Cookie","a=x"]],"status":101,"responseHeaders":[["Set-Cookie","a=x; Path=/"]]}"#, kind: .open)
+    redactor.redact(&answered)
+    #expect(
+      String(decoding: answered.payload, as: UTF8.self)
+        == #"{"headers":[["Cookie","a=[redacted:1]"]],"status":101,"responseHeaders":[["Set-Cookie","a=[redacted:1]; Path=/"]]}"#)
+    #expect(answered.flags == ["redacted": 2])
+  }
+
   @Test func `messages are not looked into, and a head that cannot be read is removed`() {
     var redactor = Redactor()
     var message = frame(#"{"url":"ws://h/?token=x"}"#)
