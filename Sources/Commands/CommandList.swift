@@ -2,7 +2,7 @@
 enum CommandList {
   static let all: [Command] = [
     CaptureCommand.capture, RecordingCommands.list, RecordingCommands.show, RecordingCommands.check, RecordingCommands.seal,
-    ScenarioCommand.scenario,
+    ScenarioCommand.scenario, ReplayCommand.replay, ReplayCommand.report,
     InformationCommands.systems, InformationCommands.faults,
   ]
 }
