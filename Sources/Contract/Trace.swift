@@ -125,10 +125,11 @@ package struct Trace: Sendable {
 ///   `suspend`, `resume`, `background`, `foreground`, `memoryPressure` {rule?}, `clock` {byNs, rule?} (a step of the device's wall clock).
 /// - `user`: `gesture` {intent, do, …}, `void` {intent, reason}, `waits` {intent}.
 /// - `link`: `up`/`down` {conn, endpoint, code?, who?, rule? | condition?}; `send` {conn, dir, label, name, …label fields, operation?,
-///   key?, delivery?, frame, bytes} with the payload, `frame` its `FrameKind`; `arrive` {of, conn, dir, label, name, operation?, key?,
-///   delivery?, copy?, changed?}; `drop`, `delay`, `duplicate`, `reorder`, `hold`, `corrupt`, … {of, rule | condition | cause};
-///   `corrupt`, `truncate` and `replace` carry the bytes that arrive instead. `of` is the index of the `send` entry; `rule` is
-///   `RuleReport.number`, `condition` the words of a condition of the recorded past, `cause` why a frame was lost with its connection.
+///   key?, delivery?, re?, frame, bytes} with the payload, `frame` its `FrameKind`, `re` the entry of the request that it answers where
+///   the twin says so; `arrive` {of, conn, dir, label, name, operation?, key?, delivery?, copy?, changed?}; `drop`, `delay`, `duplicate`,
+///   `reorder`, `hold`, `corrupt`, … {of, rule | condition | cause}; `corrupt`, `truncate` and `replace` carry the bytes that arrive
+///   instead. `of` is the index of the `send` entry; `rule` is `RuleReport.number`, `condition` the words of a condition of the recorded
+///   past, `cause` why a frame was lost with its connection.
 /// - `plan`: `fired` {rule, action, of?}.
 ///   On a wire entry `label` is the role (`request`, `response`, `event`, `other`) and `name` the label's name.
 /// - `core`: `timer` {timer} and `stored` {key, bytes} are written by the world, so that a stop can lie between any two effects.
