@@ -75,8 +75,7 @@ extension World {
     var frame = original
     frame.direction = direction
     frame.at = now
-    framesSent += 1
-    frame.sequence = framesSent
+    frame.sequence = sendEntries.count + 1
     let number = frame.connection.number
     let label = labeler.label(frame)
     let send = recordSend(frame, label)
@@ -197,9 +196,15 @@ extension World {
     fields.members = World.place(frame, label).members
     for member in label.fields.members where fields[member.name] == nil { fields.members.append(member) }
     fields.members.append(contentsOf: World.identity(label))
+    // The numbers of frames begin at 1.
+    if let answers = frame.answers, answers >= 1, answers <= sendEntries.count, fields["re"] == nil {
+      fields["re"] = .int(sendEntries[answers - 1])
+    }
     if fields["frame"] == nil { fields["frame"] = .string(frame.kind.rawValue) }
     fields["bytes"] = .int(frame.payload.count)
-    return record(.link, "send", fields, payload: frame.payload)
+    let send = record(.link, "send", fields, payload: frame.payload)
+    sendEntries.append(send)
+    return send
   }
 
   static func place(_ frame: Frame, _ label: FrameLabel) -> JSONObject {

@@ -5,24 +5,29 @@ import Wire
 
 /// The user before the screen.
 extension World {
-  /// Lets the user do what can be done now and sets the alarm for what comes next.
-  mutating func lookAtScreen() {
-    guard user.isPending else { return }
-    if user.isWaiting || (user.next ?? .never) <= now {
-      while let act = user.act(at: now, premise: premise) {
-        switch act {
-        case .makes(let intent): make(intent)
-        case .waits(let intent): record(.user, "waits", ["intent": .string(intent.id)])
-        case .gives(let intent, let reason): record(.user, "void", ["intent": .string(intent.id), "reason": .string(reason)])
-        }
-        self.act()
+  /// Lets the user do what can be done now. Called at the user's place in the order of an instant only, so that a frame and an
+  /// intent of one instant come in the system's order (SCENARIO.md 8.7).
+  mutating func letUserAct() {
+    while let act = user.act(at: now, premise: premise) {
+      switch act {
+      case .makes(let intent): make(intent)
+      case .waits(let intent): record(.user, "waits", ["intent": .string(intent.id)])
+      case .gives(let intent, let reason): record(.user, "void", ["intent": .string(intent.id), "reason": .string(reason)])
       }
+      self.act()
     }
     watchUser()
     if quietAwaitsUser, !user.isPending {
       quietAwaitsUser = false
       queue.push(.quietCheck, at: now, eventClass: World.quietRank)
     }
+  }
+
+  /// Something has happened: a user who waits looks at the screen once more in this instant.
+  mutating func wakeUser() {
+    guard user.isWaiting, userWakeAt != now else { return }
+    userWakeAt = now
+    queue.push(.userWakes, at: now, eventClass: rank(.user))
   }
 
   func premise(of gesture: Gesture) -> Premise {
@@ -44,8 +49,8 @@ extension World {
   mutating func watchUser() {
     guard let next = user.next else { return }
     let at = max(next, now)
-    if let userPollAt, userPollAt <= at { return }
-    userPollAt = at
+    if let userAlarmAt, userAlarmAt <= at { return }
+    userAlarmAt = at
     queue.push(.user, at: at, eventClass: rank(.user))
   }
 }

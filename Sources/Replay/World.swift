@@ -80,7 +80,10 @@ package struct World: Sendable {
     case leaves(Frame)
     case twinDue(generation: Int)
     case timer(launch: Int, TimerID, generation: Int)
+    /// The user's alarm for an intent.
     case user
+    /// A user who waits looks at the screen after something has happened.
+    case userWakes
     case launch
     case resumed(launch: Int)
     case foreground(launch: Int)
@@ -151,7 +154,8 @@ package struct World: Sendable {
 
   var connections: [Connection] = []
   var unreachable: [(endpoints: ConnectionSelector, until: Instant)] = []
-  var framesSent = 0
+  /// Trace entries of the frames that were sent, by number from 1.
+  var sendEntries: [Int] = []
   var timerGeneration = 0
   var twinGeneration = 0
   var twinDueAt: Instant?
@@ -169,7 +173,8 @@ package struct World: Sendable {
   /// Last instant at which a fault that has begun is still in force.
   var busyUntil: Instant
   var quietAwaitsUser = false
-  var userPollAt: Instant?
+  var userAlarmAt: Instant?
+  var userWakeAt: Instant?
   var isOver = false
 
   /// Throws `outOfRange` when an instant of the scenario or user script cannot be carried by the clock.
@@ -250,7 +255,10 @@ package struct World: Sendable {
       now = max(now, at)
       dispatch(event)
       act()
-      if !isOver { lookAtScreen() }
+      switch event {
+      case .user, .userWakes: break
+      default: wakeUser()
+      }
     }
     return RunResult(
       trace: Trace(header: header, entries: recorder.entries), rules: faults.reports, conditions: conditions.reports)
@@ -293,7 +301,12 @@ package struct World: Sendable {
         record(.core, "timer", ["timer": .string(id.name)])
         give(.fired(id))
       }
-    case .user: userPollAt = nil
+    case .user:
+      userAlarmAt = nil
+      letUserAct()
+    case .userWakes:
+      userWakeAt = nil
+      letUserAct()
     case .launch: launch()
     case .resumed(let launch): if process?.launch == launch { resume() }
     case .foreground(let launch):

@@ -36,6 +36,14 @@ struct WorldTests {
     #expect(frameFirst.instants(.user, "gesture", "do=like") == ["0:10.500"])
     var userFirst = system
     userFirst.tieOrder = [.user, .frame, .tape, .timer, .displayFrame]
+    // All frames of the instant come before the user, not only those that were due when it began.
+    let both = EchoScenario(
+      end: .seconds(20),
+      [EchoScenario.send("m1", "one", at: 10_000), EchoScenario.send("m2", "two", at: 10_000), EchoScenario.like("m1", at: 10_500)])
+    let told = try Story(system, both).run()
+    let like = try #require(told.entries(.user, "gesture", "do=like").first)
+    #expect(told.entries(.core, "shown").map(\.at) == [like.at, like.at])
+    #expect(told.entries(.core, "shown").allSatisfy { $0.index < like.index })
     let waits = try Story(userFirst, scenario).run()
     #expect(waits.instants(.user, "waits") == ["0:10.500"])
     #expect(waits.instants(.user, "gesture", "do=like") == ["0:10.500"])
@@ -213,6 +221,12 @@ struct WorldTests {
     #expect(told.lines(.core, "clock", showing: ["byNs"]) == ["0:03.000 -90000000000"])
     #expect(seen.all == [1_700_000_000_000, 1_699_999_910_000])
     #expect(told.instants(.twin, "saved") == ["0:10.050"])
+  }
+
+  @Test func `an answer names the entry of its request`() throws {
+    let told = try Story(system, one).run()
+    let request = try #require(told.entries(.link, "send", "name=POST /messages", "dir=out").first)
+    #expect(told.entries(.link, "send", "name=POST /messages", "dir=in").first?["re"]?.int == request.index)
   }
 
   // MARK: - Recorded conditions
