@@ -11,6 +11,8 @@ package enum UserMode: Hashable, Sendable {
   case clock
   /// These intents instead of the scenario's, by a reacting user.
   case script(UserScript)
+  /// Nobody: the gestures are made outside of the run.
+  case absent
 
   /// How the mode stands in a run's header.
   package var name: String {
@@ -18,6 +20,7 @@ package enum UserMode: Hashable, Sendable {
     case .reacting: "reacting"
     case .clock: "clock"
     case .script(let script): script.hash
+    case .absent: "absent"
     }
   }
 }
@@ -103,6 +106,7 @@ package struct VirtualUser: Sendable {
     var list = intents
     waitsForPremise = mode != .clock
     if case .script(let script) = mode { list = script.intents }
+    if mode == .absent { list = [] }
     // Stable: intents of one instant keep their order.
     self.intents = list.enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }.map(\.element)
     states = Array(repeating: .coming, count: self.intents.count)

@@ -8,6 +8,7 @@ extension World {
   func isKnown(_ id: ConnectionID) -> Bool { id.number >= 1 && id.number <= connections.count }
 
   func isReachable(_ number: Int) -> Bool {
+    guard connections[number - 1].isMade else { return false }
     let endpoint = connections[number - 1].endpoint
     return !unreachable.contains { $0.until > now && $0.endpoints.matches(ConnectionID(number), endpoint) }
   }

@@ -49,6 +49,7 @@ extension World {
       let number = connections.count + 1
       connections.append(
         Connection(number: number, coreNumber: id.number, launch: launch, endpoint: endpoint, delay: facts.delay(of: endpoint)))
+      connections[number - 1].isMade = settings.opensByItself
       process?.connections[id.number] = number
       if isReachable(number) { queue.push(.connectionUp(number), at: now, eventClass: World.linkRank) }
     case .close(let id, let code):

@@ -17,6 +17,10 @@ package struct WorldSettings: Sendable {
   /// Most events of one instant, and of the whole run: beyond them the run is stopped with `RunError.endless`.
   package var mostEventsPerInstant: Int
   package var mostEvents: Int
+  /// Connections are usable when the core opens them. Off on real time: then the runner says when each one is made.
+  package var opensByItself = true
+  /// The run ends when the quiet phase is over. Off on real time: then the runner ends it.
+  package var endsByItself = true
 
   package init(
     plan: FaultPlan = .none, user: UserMode = .reacting, seed: UInt64 = 1, withoutRecordedLosses: Bool = false, draws: Draws? = nil,
@@ -117,6 +121,8 @@ package struct World: Sendable {
     var state = State.opening
     /// Nothing that is sent to the server arrives any more: the server closed it or went down.
     var isSevered = false
+    /// The runner has made it, where connections do not open by themselves.
+    var isMade = true
     /// The rule that makes frames vanish.
     var halfOpen: Int?
     var lastOut = Instant.zero
@@ -142,7 +148,7 @@ package struct World: Sendable {
   let ranks: [EventClass: UInt8]
 
   var queue = EventQueue<Event>()
-  package private(set) var now: Instant
+  package internal(set) var now: Instant
   var recorder = TraceRecorder()
   var header: RunHeader
 
@@ -342,7 +348,7 @@ package struct World: Sendable {
       rulesAct = false
       header.quietFrom = now
       record(.world, "quiet", [:])
-      queue.push(.end, at: now + system.quietPhase, eventClass: World.endRank)
+      if settings.endsByItself { queue.push(.end, at: now + system.quietPhase, eventClass: World.endRank) }
     }
   }
 }
