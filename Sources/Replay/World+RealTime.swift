@@ -9,10 +9,6 @@ extension World {
   /// When something happens next by itself; nil when the run is over.
   package var nextInstant: Instant? { isOver ? nil : queue.nextInstant }
   package var hasEnded: Bool { isOver }
-  /// The trace so far, and what became of rules and conditions.
-  package var result: RunResult {
-    RunResult(trace: Trace(header: header, entries: recorder.entries), rules: faults.reports, conditions: conditions.reports)
-  }
   /// Entries of the trace from `index` on.
   package func entries(from index: Int) -> ArraySlice<TraceEntry> { recorder.entries[min(index, recorder.count)...] }
   package var entryCount: Int { recorder.count }
@@ -21,9 +17,7 @@ extension World {
   package mutating func step(until instant: Instant) -> Bool {
     guard !isOver, let next = queue.nextInstant, next <= instant, let (at, event) = queue.pop() else { return false }
     now = max(now, at)
-    dispatch(event)
-    act()
-    if !isOver { lookAtScreen() }
+    carryOut(event)
     return true
   }
 
@@ -82,6 +76,7 @@ extension World {
     now = max(now, instant)
     body(&self)
     act()
-    lookAtScreen()
+    // A user who waits looks at the screen with the next step.
+    wakeUser()
   }
 }

@@ -178,6 +178,8 @@ package struct World: Sendable {
   var actions: [(action: FaultAction, rule: Int, connection: Int?)] = []
   /// Last instant at which a fault that has begun is still in force.
   var busyUntil: Instant
+  /// Trace entry at which the quiet phase begins.
+  var quietEntry = Int.max
   var quietAwaitsUser = false
   var userAlarmAt: Instant?
   var userWakeAt: Instant?
@@ -259,15 +261,41 @@ package struct World: Sendable {
       events += 1
       if ofInstant > settings.mostEventsPerInstant || events > settings.mostEvents { throw RunError.endless(at: at, events: events) }
       now = max(now, at)
-      dispatch(event)
-      act()
-      switch event {
-      case .user, .userWakes: break
-      default: wakeUser()
+      carryOut(event)
+    }
+    return result
+  }
+
+  /// The trace so far, and what became of rules and conditions.
+  package var result: RunResult {
+    RunResult(trace: Trace(header: header, entries: recorder.entries), rules: reports, conditions: conditions.reports)
+  }
+
+  /// Carries out one event with all that follows from it at once.
+  mutating func carryOut(_ event: Event) {
+    dispatch(event)
+    act()
+    switch event {
+    case .user, .userWakes: break
+    default: wakeUser()
+    }
+  }
+
+  /// What became of the rules, with a remark where a rule could not fire because its moment never came.
+  private var reports: [RuleReport] {
+    var reports = faults.reports
+    for (index, rule) in settings.plan.rules.enumerated() where reports[index].fired == 0 {
+      switch rule.trigger {
+      case .at(let instant) where instant > header.quietFrom:
+        reports[index].remark = "rules act until \(header.quietFrom), when the run became quiet"
+      case .at(let instant) where instant < facts.start: reports[index].remark = "the run begins at \(facts.start)"
+      case .at where reports[index].candidates == 0: reports[index].remark = "at its instant there was nothing for it to act on"
+      case .entry(let entry) where entry >= quietEntry:
+        reports[index].remark = "rules act up to entry \(quietEntry), when the run became quiet"
+      case .at, .entry, .frames: break
       }
     }
-    return RunResult(
-      trace: Trace(header: header, entries: recorder.entries), rules: faults.reports, conditions: conditions.reports)
+    return reports
   }
 
   mutating func dispatch(_ event: Event) {
@@ -347,7 +375,7 @@ package struct World: Sendable {
     } else {
       rulesAct = false
       header.quietFrom = now
-      record(.world, "quiet", [:])
+      quietEntry = record(.world, "quiet", [:])
       if settings.endsByItself { queue.push(.end, at: now + system.quietPhase, eventClass: World.endRank) }
     }
   }

@@ -70,6 +70,7 @@ struct WorldTests {
     let told = try Story(system, one).faults("disconnect,conn,2,at=5s", "disconnect,conn,/nowhere,at=6s").run()
     #expect(told.lines(.link, "down", showing: ["conn"]) == ["0:05.000 2"])
     #expect(told.result.rules.map(\.fired) == [1, 0])
+    #expect(told.result.rules[1].remark == "at its instant there was nothing for it to act on")
   }
 
   // MARK: - Actions on frames
@@ -272,6 +273,7 @@ struct WorldTests {
   {
     let told = try Story(system, one).faults("forget,server,at=19999ms", "forget,server,at=20s", "forget,server,at=20001ms").run()
     #expect(told.result.rules.map(\.fired) == [1, 1, 0])
+    #expect(told.result.rules.map(\.remark) == [nil, nil, "rules act until 0:20.000, when the run became quiet"])
     #expect(told.instants(.world, "quiet") == ["0:20.000"])
     #expect(told.instants(.world, "end") == ["0:30.000"])
     #expect(told.trace.header.quietFrom.description == "0:20.000")
