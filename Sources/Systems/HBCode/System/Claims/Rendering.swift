@@ -1,0 +1,220 @@
+import Contract
+import HBCodeDialect
+import Simulation
+import Wire
+
+let renderingClaims: [Claim] = [
+  Claim(
+    "HB-INV-30", "Never back within an epoch",
+    "While a chat is kept, the version of its overlay never goes back, and the blocks of one version never change.",
+    per: "a version shown after another, or an older one that arrived", on: .clientOnly
+  ) { index in
+    var outcome = Evidence.outcome("no overlay was shown twice")
+    let reader = HBCodeReader()
+    var shown: [String: (version: OverlayVersion, entry: Int, blocks: JSON?)] = [:]
+    // What arrived last of each host and version.
+    var arrived: [String: JSON] = [:]
+    func name(_ host: String, _ version: OverlayVersion) -> String { "\(host) \(version.epoch) \(version.revision)" }
+    for entry in index.entries {
+      switch (entry.party, entry.kind) {
+      case (.world, "launch"): shown = [:]
+      case (.core, "host.release"): if let key = entry["key"]?.string { shown[key] = nil }
+      case (.link, "arrive"):
+        guard entry["dir"]?.string == "in", let sent = index.frame(ofEntry: entry.index),
+          sent.name == EventName.timelineOverlay.rawValue || sent.role == .response && sent.name == Method.load.rawValue
+        else { continue }
+        let send = index.entries[sent.entry]
+        guard let session = send["sessionId"]?.string, let epoch = send["settlementEpoch"]?.integer,
+          let revision = send["revision"]?.integer
+        else { continue }
+        let version = OverlayVersion(epoch: epoch, revision: revision)
+        if let payload = send.payload, let json = reader.json(of: payload) {
+          arrived[name(session, version)] = (json["result"]?["liveOverlay"] ?? json)["blocks"]
+        }
+        if let now = shown[session], version < now.version { outcome.exercised += 1 }
+      case (.core, "overlay"):
+        guard let host = entry["host"]?.string, let epoch = entry["epoch"]?.integer, let revision = entry["revision"]?.integer else {
+          continue
+        }
+        let version = OverlayVersion(epoch: epoch, revision: revision)
+        let blocks = arrived[name(host, version)]
+        if let before = shown[host] {
+          outcome.exercised += 1
+          if version < before.version {
+            outcome.breaks(
+              entry, nil,
+              "The overlay of \(host) went back at \(entry.at) from epoch \(before.version.epoch), revision \(before.version.revision) to epoch \(epoch), "
+                + "revision \(revision).", [before.entry])
+          } else if version == before.version, let old = before.blocks, let blocks, !old.isEquivalent(to: blocks) {
+            outcome.breaks(
+              entry, nil, "The blocks of epoch \(epoch), revision \(revision) of \(host) changed at \(entry.at).", [before.entry])
+          }
+        }
+        shown[host] = (version, entry.index, blocks)
+      default: break
+      }
+    }
+    return outcome
+  },
+  Claim(
+    "HB-INV-32", "No double",
+    "No row stands on screen twice: no live row beside a saved one of the same identity, no echo beside a row with its operation.",
+    per: "a change of the rows on screen", on: .clientOnly
+  ) { index in
+    var outcome = Evidence.outcome("no rows were on screen")
+    for entry in index.all(.core, "show") {
+      let ids = (entry["rows"]?.array ?? []).compactMap { $0["id"]?.string }
+      guard ids.count > 1 else { continue }
+      outcome.exercised += 1
+      var seen: Set<String> = []
+      for id in ids where !seen.insert(id).inserted {
+        let operation = id.hasPrefix("user:op:") ? String(id.dropFirst(8)) : nil
+        outcome.breaks(entry, operation, "Row \(id) stands twice on the screen of \(entry["host"]?.string ?? "") at \(entry.at).")
+      }
+    }
+    return outcome
+  },
+  Claim(
+    "HB-INV-33", "Settling by identity",
+    "A live row leaves the screen only because a saved row shares its identity or the overlay or the snapshot moved.",
+    per: "a live row that left the screen or was settled", on: .clientOnly
+  ) { index in
+    var outcome = Evidence.outcome("no live row left the screen")
+    var last: TraceEntry?
+    var moved = false
+    for entry in index.entries {
+      switch (entry.party, entry.kind) {
+      case (.world, "launch"): last = nil
+      case (.core, "overlay"): if entry["host"]?.string == last?["host"]?.string { moved = true }
+      case (.core, "load.end"):
+        if entry["host"]?.string == last?["host"]?.string, ["applied", "unavailable"].contains(entry["outcome"]?.string ?? "") {
+          moved = true
+        }
+      case (.core, "event"):
+        // A run's end hides what only a running turn shows (PROJ-02).
+        if (entry["name"]?.string ?? "").hasPrefix("chat:run-"), entry["verdict"]?.string == "used" { moved = moved || false }
+      case (.core, "show"):
+        defer {
+          last = entry
+          moved = false
+        }
+        guard let before = last, before["host"] == entry["host"] else { continue }
+        let now = rows(entry)
+        for (id, origin) in rows(before).sorted(by: { $0.key < $1.key }) where origin == "live" {
+          if now[id] == "live" { continue }
+          outcome.exercised += 1
+          if now[id] == nil, !moved {
+            let operation = id.hasPrefix("user:op:") ? String(id.dropFirst(8)) : nil
+            outcome.breaks(
+              entry, operation, "Live row \(id) left the screen at \(entry.at), and neither the overlay nor a snapshot had moved.",
+              [before.index])
+          }
+        }
+      default: break
+      }
+    }
+    return outcome
+  },
+  Claim(
+    "HB-INV-34", "Counter", "A snapshot that live events overtook brings no live rows and no active run.",
+    per: "an applied load during which a live event counted", on: .clientOnly
+  ) { index in
+    var outcome = Evidence.outcome("no live event overtook a load")
+    let evidence = Evidence(index)
+    let reader = HBCodeReader()
+    for start in evidence.notes("load.start") {
+      guard let host = start["host"]?.string, let number = start["op"]?.int,
+        let end = evidence.notes("load.end").first(where: { $0.index > start.index && $0["op"]?.int == number }),
+        end["outcome"]?.string == "applied"
+      else { continue }
+      let between = (start.index + 1)..<end.index
+      // Events that count (HB-OVER-02), by what the client did with them.
+      let counted = between.filter {
+        evidence.isNote($0, "event") && index.entries[$0]["verdict"]?.string == "used" && index.entries[$0]["host"]?.string == host
+          && ((index.entries[$0]["name"]?.string ?? "").hasPrefix("chat:run-")
+            || index.entries[$0]["name"]?.string == EventName.timelineOverlay.rawValue)
+      }
+      guard let first = counted.first else { continue }
+      outcome.exercised += 1
+      if end["captured"] == end["counter"] {
+        outcome.breaks(
+          end, nil, "A live event of \(host) counted at \(index.entries[first].at), during load \(number), and its counter did not move.",
+          [start.index, first])
+        continue
+      }
+      let answer = evidence.asks.first { $0.entry > start.index && $0.method == .load && $0.session == host }
+      guard let answer, case .answered(let got) = answer.ending, got.isIntact, let payload = index.entries[got.sent].payload,
+        let result = reader.json(of: payload)?["result"]
+      else { continue }
+      let live = (result["timeline"]?.array ?? []).filter { $0["origin"]?.string == "live" }
+      let brings = !live.isEmpty || !(result["activeRun"]?.isNull ?? true)
+      if brings, end["droppedLive"]?.bool != true {
+        outcome.breaks(
+          end, nil,
+          "Load \(number) of \(host) was overtaken by a live event at \(index.entries[first].at) and its live rows or run were taken.",
+          [start.index, first])
+        continue
+      }
+      // No row of those appears that was not there before.
+      let before = shown(index, host: host, before: end.index)?.rows ?? [:]
+      let blocks = Set((result["liveOverlay"]?["blocks"]?.array ?? []).compactMap(identity))
+      for position in evidence.handling(after: end.index) where evidence.isNote(position, "show") {
+        let now = rows(index.entries[position])
+        for row in live {
+          guard let id = identity(row), now[id] == "live", before[id] == nil, !blocks.contains(id) else { continue }
+          outcome.breaks(
+            index.entries[position], nil, "Live row \(id) of an overtaken snapshot came on screen at \(index.entries[position].at).",
+            [end.index, first])
+        }
+      }
+    }
+    return outcome
+  },
+  Claim(
+    "HB-INV-50", "Bad data changes nothing", "An answer or event that fails its decode changes no row and no version.",
+    per: "an answer or event that failed its decode", on: .clientOnly
+  ) { index in
+    var outcome = Evidence.outcome("nothing failed its decode")
+    let evidence = Evidence(index)
+    for (position, entry) in index.entries.enumerated() where entry.party == .core {
+      let isBad: Bool
+      switch entry.kind {
+      case "frame.dropped", "answer.invalid": isBad = true
+      case "event": isBad = entry["verdict"]?.string == "dropped"
+      case "load.end", "older.end": isBad = entry["outcome"]?.string == "invalid"
+      default: isBad = false
+      }
+      guard isBad else { continue }
+      outcome.exercised += 1
+      for next in evidence.handling(after: position) {
+        let after = index.entries[next]
+        guard after.party == .core else { continue }
+        if after.kind == "overlay" || after.kind == "epoch" && after["cause"]?.string == "window-replaced" {
+          outcome.breaks(
+            after, nil, "An invalid \(entry.kind == "event" ? "event" : "answer") at \(entry.at) changed the overlay's version.", [position]
+          )
+        } else if after.kind == "show", let host = after["host"]?.string, let before = shown(index, host: host, before: next),
+          before.rows != rows(after)
+        {
+          outcome.breaks(
+            after, nil,
+            "An invalid \(entry.kind == "event" ? "event" : "answer") at \(entry.at) changed the rows of \(host): \(change(before.rows, rows(after))).",
+            [position, before.entry])
+        }
+      }
+    }
+    return outcome
+  },
+  Claim(
+    "HB-INV-60", "Repeatable", "The same recording, plan and seed give the same trace, byte by byte.",
+    per: "a second run from the same token",
+    on: .clientOnly, needsProof: true
+  ) { _ in ClaimOutcome(exercised: 0, remark: "not run twice (--prove)") },
+]
+
+/// The item id of a row on the wire (HB-PROJ-04).
+private func identity(_ row: JSON) -> String? {
+  guard let type = row["type"]?.string, let id = row["id"]?.string else { return nil }
+  if type == RowType.user.rawValue, let operation = row["operationId"]?.string { return "user:op:" + operation }
+  return type + ":" + id
+}
