@@ -11,7 +11,7 @@ enum ScenarioSamples {
   static let one = """
     {
       "end": 30, "oneWay": 0.05,
-      "client": {"desktop": "desk-1"},
+      "client": {"desktop": "desk-1", "project": "projects/garden", "sessions": [{"id": "ses-01", "agent": "codex"}]},
       "desktops": [{"id": "desk-1", "sessions": [{"id": "ses-01", "overlay": {"settlementEpoch": 3}}]}],
       "intents": [
         {"at": 0, "user": {"do": "select", "session": "ses-01"}},
