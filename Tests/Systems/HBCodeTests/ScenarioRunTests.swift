@@ -145,9 +145,11 @@ func recording(of trace: Trace) -> [Frame] {
     let scenario = try hbcodeScenario(of: frames, wallClockMilliseconds: original.facts.wallClockMilliseconds, origin: "test")
     #expect(scenario.tape.map(\.id) == original.tape.map(\.id))
     for (compiled, written) in zip(scenario.tape, original.tape) {
-      #expect(compiled.length == written.length || compiled.end != .finished, "\(compiled.id)")
+      #expect(compiled.length == written.length, "\(compiled.id)")
       #expect(compiled.cause == written.cause, "\(compiled.id)")
-      #expect(compiled.steps.map(\.offset) == written.steps.map(\.offset) || compiled.steps.count < written.steps.count, "\(compiled.id)")
+      #expect(compiled.outcome.map(\.identity) == written.outcome.map(\.identity), "\(compiled.id)")
+      // The twin opens each delivery with the user row, which the written tape leaves out.
+      #expect(compiled.steps.map(\.offset).filter { $0 > .zero } == written.steps.map(\.offset).filter { $0 > .zero }, "\(compiled.id)")
     }
     let report = Audit.run(hbcode, scenario, frames)
     #expect(
