@@ -3,6 +3,6 @@ enum CommandList {
   static let all: [Command] = [
     CaptureCommand.capture, RecordingCommands.list, RecordingCommands.show, RecordingCommands.check, RecordingCommands.seal,
     ScenarioCommand.scenario, ReplayCommand.replay, ReplayCommand.report,
-    InformationCommands.systems, InformationCommands.faults,
+    LiveCommands.serve, LiveCommands.drive, DemoCommand.demo, InformationCommands.systems, InformationCommands.faults,
   ]
 }

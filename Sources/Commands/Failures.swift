@@ -1,3 +1,4 @@
+import Live
 import Proxy
 import Recordings
 import Sockets
@@ -19,6 +20,12 @@ enum Failures {
       switch error {
       case .invalidUpstream, .notLoopback: CommandFailure(.usage, error.description)
       case .sockets: CommandFailure(.unreachable, error.description)
+      }
+    case let error as LiveError:
+      switch error {
+      case .notUsable, .notLoopback, .invalidURL: CommandFailure(.usage, error.description)
+      case .sockets: CommandFailure(.unreachable, error.description)
+      case .run: CommandFailure(.badData, error.description)
       }
     case let error as SocketError: CommandFailure(.unreachable, error.description)
     case let error as FileError: CommandFailure(error.isNotFound ? .noInput : .cannotWrite, error.description)
