@@ -19,12 +19,12 @@ struct RunFile {
   func write(to path: String, plan: JSON, scenario: JSON, user: JSON, verdict: JSON) throws {
     let writer = try RunArchiveWriter(path: path, replacing: true)
     for entry in trace.entries { try writer.append(traceLine: JSONWriter.compact(entry.json)) }
-    try writer.add("plan.json", plan)
-    try writer.add("scenario.json", scenario)
-    try writer.add("user.json", user)
-    try writer.add("verdicts.json", verdict)
+    try writer.add("plan", plan)
+    try writer.add("scenario", scenario)
+    try writer.add("user", user)
+    try writer.add("verdicts", verdict)
     try writer.add(
-      "inputs.json",
+      "inputs",
       [
         "rules": .array(rules.map(\.json)), "divergences": .array(divergences.map(\.json)),
         "cannotSay": .array(cannotSay.map(JSON.string)), "command": .string(command), "proof": proof.json,
@@ -50,7 +50,7 @@ struct RunFile {
       }
     }
     if let damage { throw CommandFailure(.badData, "\(path): the trace is damaged: \(damage)") }
-    guard let inputs = try archive.value("inputs.json") else { throw CommandFailure(.badData, "\(path): has no inputs.json") }
+    guard let inputs = try archive.value("inputs") else { throw CommandFailure(.badData, "\(path): has no inputs.json") }
     do throws(JSONError) {
       var rules: [RuleReport] = []
       for json in inputs["rules"]?.array ?? [] { rules.append(try RuleReport(json: json)) }
