@@ -403,3 +403,54 @@ extension Row {
     return row
   }
 }
+
+/// A foreign client that names its operations itself (`serve`).
+@Suite struct TwinMatchingTests {
+  private func intents() -> [Intent] {
+    [
+      Tale.send("op1", at: 10_000), Tale.send("op2", at: 20_000),
+      Tale.intent("stop", 30_000, .stop(session: Hand.session, ids: ActionIDs())),
+    ]
+  }
+
+  private func tape() -> [Stretch] {
+    [
+      Hand.stretch("op1", run: "run-1", orders: 2, length: 3_000),
+      Hand.stretch("op2", run: "run-2", orders: 3, delay: 600, length: 3_000, begin: 25_600),
+      Stretch(
+        id: "after-stop", lane: nil, cause: .accepted(intent: "stop"), steps: [Step(offset: .zero, changes: [.title("Stopped")])],
+        length: .zero, session: Hand.session),
+    ]
+  }
+
+  @Test func `equal words first, then the first of its kind; rows carry the client's own name and words`() throws {
+    var bench = TwinBench(Hand.scenario(tape: tape(), intents: intents()))
+    bench.hold(at: 0)
+    try bench.submit("their-1", text: "words of op2", at: 1_000)
+    bench.run(to: 8_000)
+    try bench.submit("their-2", text: "something else", at: 8_000)
+    bench.run(to: 15_000)
+    try bench.submit("their-3", text: "and more", at: 15_000)
+    bench.run(to: 20_000)
+    #expect(
+      bench.noted("delivered", "run") == ["0:01.600 run-2", "0:08.350 run-1", "0:15.350 x:run:their-3"])
+    #expect(
+      bench.notes("reissued").filter { $0.fields["what"] == "operationId" }.map { $0.fields["from"] } == ["op2", "op1"])
+    let rows = bench.load(at: 20_000)["timeline"]?.array ?? []
+    #expect(rows.filter { $0["type"] == "user" }.suffix(3).map { $0["operationId"] } == ["their-1", "their-2", "their-3"])
+    #expect(rows.filter { $0["type"] == "user" }.suffix(3).map { $0["text"] } == ["words of op2", "something else", "and more"])
+    #expect(rows.suffix(6).map { $0["text"] }.contains("half and whole"))
+    #expect(bench.notes("defect").isEmpty)
+  }
+
+  @Test func `an own name of the core stands for nothing recorded; a foreign stop is the first recorded one`() throws {
+    var bench = TwinBench(Hand.scenario(tape: tape(), intents: intents()))
+    try bench.submit("x-7", text: "words of op1", at: 1_000)
+    bench.run(to: 1_500)
+    #expect(bench.noted("delivered", "run") == ["0:01.350 x:run:x-7"])
+    bench.ask(.stop, ["sessionId": .string(Hand.session), "runId": "x:run:x-7"], key: "run.chatStop:their-stop", at: 1_600)
+    bench.run(to: 3_000)
+    #expect(bench.notes("stretch").contains { $0.fields["id"] == "after-stop" && $0.fields["state"] == "done" })
+    #expect(bench.noted("run", "state").last == "0:01.800 aborted")
+  }
+}

@@ -45,7 +45,7 @@ extension DesktopTwin {
     }
     let token = nextToken()
     ledgers[lane].pending = (operation, token)
-    let stretch = tape.stretch(of: operation)
+    let stretch = tape.stretch(of: matching.recorded(operation))
     let delay = stretch.map { tape.stretches[$0].delay } ?? tape.usualDelay(session: ledgers[lane].id)
     push(.deliver(lane: lane, token: token), at: now + delay, rank: stretch ?? Int.max - 1)
   }
@@ -86,7 +86,7 @@ extension DesktopTwin {
     ledgers[lane].pending = nil
     let entry = ledgers[lane].entries.remove(at: index)
     let operation = entry.operationId
-    let stretch = tape.stretch(of: operation) ?? standIn(for: entry, lane)
+    let stretch = tape.stretch(of: matching.recorded(operation)) ?? standIn(for: entry, lane)
     guard tape.stretches[stretch].isExclusive else {
       hasLeft(operation, lane, run: nil)
       begin(stretch, lane: lane, runId: nil, operation: nil)
@@ -94,10 +94,9 @@ extension DesktopTwin {
     }
     let recorded = tape.stretches[stretch].run
     // No two runs have one id.
-    let isHead = tape.isHead(operation) && !(recorded.map { ledgers[lane].runIds.contains($0.runId) } ?? false)
+    let isHead = tape.isHead(matching.recorded(operation)) && !(recorded.map { ledgers[lane].runIds.contains($0.runId) } ?? false)
     let runId = isHead ? recorded?.runId ?? "x:run:" + operation : "x:run:" + operation
     let turnId = isHead && recorded != nil ? recorded?.turnId : "x:turn:" + operation
-    if let recorded, runId != recorded.runId { noteReissued("runId", .string(recorded.runId), .string(runId), lane) }
     hasLeft(operation, lane, run: runId)
     beginRun(stretch, lane, id: runId, turnId: turnId)
     begin(stretch, lane: lane, runId: runId, operation: entry)
@@ -149,7 +148,7 @@ extension DesktopTwin {
       })
     else { return false }
     let entry = ledgers[lane].entries.remove(at: index)
-    let stretch = tape.stretch(of: entry.operationId) ?? standIn(for: entry, lane)
+    let stretch = tape.stretch(of: matching.recorded(entry.operationId)) ?? standIn(for: entry, lane)
     hasLeft(entry.operationId, lane, run: run.id)
     begin(stretch, lane: lane, runId: run.id, operation: entry)
     return true

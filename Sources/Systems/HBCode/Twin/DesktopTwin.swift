@@ -41,6 +41,7 @@ package struct DesktopTwin: Twin {
   var tape: Tape
   var book: Book
   var service: ServiceBook
+  var matching: Matching
   var ledgers: [Ledger] = []
   /// Position in `ledgers` by desktop and session.
   var ledgerIndex: [String: Int] = [:]
@@ -69,6 +70,7 @@ package struct DesktopTwin: Twin {
     relay = Relay(start: scenario.clientStart)
     book = Book(scenario.book)
     service = ServiceBook(scenario.service)
+    matching = Matching(scenario)
     var byMutation: [String: String] = [:]
     var byID: [String: Intent] = [:]
     for intent in scenario.facts.intents {
@@ -94,7 +96,7 @@ package struct DesktopTwin: Twin {
       switch stretch.cause {
       case .clock(let at): push(.begin(stretch: index), at: max(at + stretch.delay, .zero), rank: index)
       case .all(let causes):
-        for case .clock(let at) in causes { push(.cause(stretch: index), at: max(at, .zero), rank: index) }
+        for case .clock(let at) in causes { push(.cause(stretch: index), at: min(max(at, .zero), Tape.latest), rank: index) }
       case .operation, .accepted, .after, .request: break
       }
     }

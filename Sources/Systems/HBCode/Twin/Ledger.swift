@@ -53,6 +53,12 @@ struct Ledger: Sendable {
   /// Recorded stamps of the desktop minus the recorder's wall clock, milliseconds.
   var clockDifference: Int64 = 0
 
+  /// A version number after some increments: never beyond what the wire carries.
+  private static func grown(_ value: Int64, by count: Int64) -> Int64 {
+    let most: Int64 = (1 << 53) - 1
+    return min(max(value, 0), most - min(max(count, 0), most)) + min(max(count, 0), most)
+  }
+
   static func key(_ desktop: String, _ session: String) -> String { desktop + "\u{1f}" + session }
 
   init(desktop: String, _ state: SessionState) {
@@ -100,7 +106,7 @@ struct Ledger: Sendable {
 
   mutating func raiseRevision(at now: Instant) {
     if raisedAt != now || isListShown {
-      outboxRevision += 1
+      outboxRevision = Ledger.grown(outboxRevision, by: 1)
       raisedAt = now
       isListShown = false
     }
@@ -108,7 +114,7 @@ struct Ledger: Sendable {
   }
 
   /// Increments that nothing known explains; no event goes with them.
-  mutating func raiseRevisionSilently(by count: Int64) { outboxRevision += max(0, count) }
+  mutating func raiseRevisionSilently(by count: Int64) { outboxRevision = Ledger.grown(outboxRevision, by: count) }
 
   // MARK: Rows
 
@@ -173,7 +179,7 @@ struct Ledger: Sendable {
     if areBlocksHidden, restoresAtRevisionOne {
       revision = 1
     } else {
-      revision += max(1, increment)
+      revision = Ledger.grown(revision, by: max(1, increment))
     }
     areBlocksHidden = false
     restoresAtRevisionOne = false
@@ -181,7 +187,7 @@ struct Ledger: Sendable {
 
   /// epoch + n, revision 0, no blocks; the next live change shows all of the run's blocks again, when `restoring` at revision 1.
   mutating func jumpEpoch(by count: Int64, restoring: Bool) {
-    epoch += max(1, count)
+    epoch = Ledger.grown(epoch, by: max(1, count))
     revision = 0
     areBlocksHidden = true
     restoresAtRevisionOne = restoring
@@ -191,7 +197,7 @@ struct Ledger: Sendable {
 
   /// A run settled: the next epoch, revision 0, no blocks (HB-OVER-07).
   mutating func settleOverlay() {
-    epoch += 1
+    epoch = Ledger.grown(epoch, by: 1)
     revision = 0
     blocks = []
     areBlocksHidden = false

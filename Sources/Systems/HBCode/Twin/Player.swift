@@ -73,9 +73,14 @@ extension DesktopTwin {
           "what": "stamps", "stretch": .string(stretch.id), "from": .integer(recorded.nanoseconds), "to": .integer(now.nanoseconds),
         ])
     }
-    if let lane, runId != nil {
+    if let lane, let runId {
+      if let recorded = stretch.run?.runId, recorded != runId { noteReissued("runId", .string(recorded), .string(runId), lane) }
       play.prefix = prefix(of: stretch, lane)
-      if let entry { addOpening(to: &play, stretch, entry, lane) }
+      if let entry {
+        let recorded = matching.recorded(entry.operationId)
+        if recorded != entry.operationId { play.renamed = (recorded, entry.operationId, entry.submit.userText) }
+        addOpening(to: &play, stretch, entry, lane)
+      }
       ledgers[lane].run?.parts.append(index)
       ledgers[lane].run?.phase = .playing(stretch: index)
     }
@@ -104,7 +109,7 @@ extension DesktopTwin {
 
   /// A live user row with its operation appears at the begin of every delivery (spec D.5), also when no phone ever saw it live.
   private mutating func addOpening(to play: inout Tape.Play, _ stretch: Stretch, _ entry: OutboxEntry, _ lane: Int) {
-    let operation = entry.operationId
+    let operation = matching.recorded(entry.operationId)
     for step in stretch.steps {
       for case .put(let row) in step.changes where row.type == .user && row.operationId == operation { return }
     }
@@ -264,6 +269,12 @@ extension DesktopTwin {
       row.sourceOrder = order
       row.raw["sourceOrder"] = .array(order.parts.map { Int64(exactly: $0).map(JSON.integer) ?? .unsigned($0) })
     }
+    if let renamed = play.renamed, row.type == .user, row.operationId == renamed.recorded {
+      row.operationId = renamed.own
+      row.raw["operationId"] = .string(renamed.own)
+      row.text = renamed.text
+      row.raw["text"] = .string(renamed.text)
+    }
     if let runId = play.runId, let recorded = row.runId, recorded != runId {
       row.runId = runId
       row.raw["runId"] = .string(runId)
@@ -299,7 +310,7 @@ extension DesktopTwin {
       for row in tape.stretches[part].outcome { outcome.append((issued(row, play, lane), part)) }
     }
     let delivered = run.parts.compactMap { part -> String? in
-      if case .operation(let operation) = tape.stretches[part].cause { operation } else { nil }
+      if case .operation(let operation) = tape.stretches[part].cause { tape.plays[part]?.renamed?.own ?? operation } else { nil }
     }
     var settled: Set<String> = []
     for (row, part) in outcome where !settled.contains(row.identity) {

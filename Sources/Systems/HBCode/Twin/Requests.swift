@@ -132,13 +132,25 @@ extension DesktopTwin {
     }
     noteAnswer(arrival, key, result, isStored: false)
     respond(&self, result, after: delay)
-    if case .success = result, let mutation = arrival.mutation, let intent = intentOfMutation[mutation] { fire(.accepted(intent)) }
+    if case .success = result, let mutation = arrival.mutation { takenIn(arrival, mutation) }
     finished(method)
   }
 
   private mutating func finished(_ method: Method) {
     answered[method.rawValue, default: 0] += 1
     fire(.request(method.rawValue, answered[method.rawValue] ?? 0))
+  }
+
+  /// What an intent of the user causes by being taken in.
+  private mutating func takenIn(_ arrival: Arrival, _ mutation: String) {
+    if let intent = intentOfMutation[mutation] {
+      matching.made(stop: intent)
+      fire(.accepted(intent))
+    } else if arrival.method == .stop, let session = arrival.params.object["sessionId"]?.string,
+      let intent = matching.stop(session: session, mutation: mutation)
+    {
+      fire(.accepted(intent))
+    }
   }
 
   private mutating func noteAnswer(_ arrival: Arrival, _ key: String, _ result: Result<JSON, WireError>, isStored: Bool) {
@@ -301,6 +313,9 @@ extension DesktopTwin {
         "operation": .string(operation), "text": .string(submit.userText), "lane": .string(ledgers[lane].id),
         "n": .int(ledgers[lane].saves),
       ])
+    if let recorded = matching.learn(operation, session: ledgers[lane].id, isEdit: old != nil, text: submit.userText) {
+      noteReissued("operationId", .string(recorded), .string(operation), lane)
+    }
     if let old {
       ledgers[lane].tombstones.insert(old)
       note("superseded", ["operation": .string(old), "by": .string(operation)])

@@ -25,6 +25,8 @@ struct Tape: Sendable {
     /// Put before its order numbers when they would not grow.
     var prefix: [UInt64] = []
     var runId: String?
+    /// The operation that it delivers when a foreign client named it: the recorded name, its own, and its own words.
+    var renamed: (recorded: String, own: String, text: String)?
     /// Its steps, with the user row of its operation if the tape has none.
     var steps: [Step]
     /// How many steps were added at the front.
@@ -34,6 +36,9 @@ struct Tape: Sendable {
     var isComplete = false
     var desktop: String?
   }
+
+  /// Nothing is due later than this: about 30 years.
+  static let latest = Instant(nanoseconds: 1_000_000_000_000_000_000)
 
   private(set) var stretches: [Stretch]
   var states: [State]
@@ -47,7 +52,8 @@ struct Tape: Sendable {
   private var entered: Set<String> = []
   private var stopTimes: [String: Interval] = [:]
 
-  init(_ stretches: [Stretch]) {
+  init(_ recorded: [Stretch]) {
+    let stretches = recorded.map(\.bounded)
     self.stretches = stretches
     states = Array(repeating: .waiting, count: stretches.count)
     missing = Array(repeating: 1, count: stretches.count)
@@ -133,6 +139,25 @@ struct Tape: Sendable {
     states.append(.waiting)
     missing.append(1)
     return stretches.count - 1
+  }
+}
+
+extension Stretch {
+  /// The same with times and counts that no sum can carry beyond what a clock or the wire holds.
+  fileprivate var bounded: Stretch {
+    let most: Interval = Tape.latest - Instant.zero
+    func within(_ time: Interval) -> Interval { min(max(time, .zero), most) }
+    var stretch = self
+    stretch.delay = within(delay)
+    stretch.length = within(length)
+    stretch.stopTime = stopTime.map(within)
+    stretch.recordedBegin = recordedBegin.map { min(max($0, Instant.zero - most), Instant.zero + most) }
+    for index in stretch.steps.indices { stretch.steps[index].offset = within(stretch.steps[index].offset) }
+    switch cause {
+    case .clock(let at): stretch.cause = .clock(min(max(at, Instant.zero - most), Instant.zero + most))
+    case .operation, .accepted, .after, .request, .all: break
+    }
+    return stretch
   }
 }
 
