@@ -84,6 +84,8 @@ package struct TraceIndex: Sendable {
           exchangeOfFrame[position] = exchanges.count
           exchanges.append(Exchange(request: position, responses: []))
           for name in names { waiting[name, default: []].append(position) }
+        } else if frame.role == .response, let re = entry["re"]?.int, let exchange = frameOfEntry[re].flatMap({ exchangeOfFrame[$0] }) {
+          exchanges[exchange].responses.append(position)
         } else if frame.role == .response {
           // Repeated ids and keys belong to the newest request; without either, answers come in order.
           let found = names.lazy.compactMap { waiting[$0] }.first { !$0.isEmpty }

@@ -5,7 +5,7 @@ import Testing
 import Wire
 
 @Suite struct TraceIndexTests {
-  @Test func `responses find their request by connection and id, then by key, then in order`() {
+  @Test func `responses find their request by the entry that they name, else by connection and id, by key, or in order`() {
     var story = TraceBuilder()
     func fields(_ conn: Int64, _ role: String, _ name: String, _ more: JSONObject = [:]) -> JSONObject {
       JSONObject(
@@ -24,8 +24,11 @@ import Wire
     story.add(.link, "send", at: 8, fields(5, "request", "get"))
     story.add(.link, "send", at: 9, fields(5, "response", "get"))
     story.add(.link, "send", at: 10, fields(5, "response", "get"))
+    let late = story.add(.link, "send", at: 11, fields(6, "request", "load", ["id": 1]))
+    story.add(.link, "send", at: 12, fields(6, "request", "load", ["id": 1]))
+    story.add(.link, "send", at: 13, fields(6, "response", "load", ["id": 1, "re": .int(late)]))
     let index = TraceIndex(story.finished(quiet: 20, end: 30))
-    #expect(index.exchanges.map { [$0.request] + $0.responses } == [[0, 3], [1, 2], [4, 5], [6, 8], [7, 9]])
+    #expect(index.exchanges.map { [$0.request] + $0.responses } == [[0, 3], [1, 2], [4, 5], [6, 8], [7, 9], [10, 12], [11]])
   }
 
   @Test func `arrivals and faults stand with their frame`() {
