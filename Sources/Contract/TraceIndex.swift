@@ -54,6 +54,7 @@ package struct TraceIndex: Sendable {
   private var byKind: [String: [Int]] = [:]
   private var byOperation: [String: [Int]] = [:]
   private var byKey: [String: [Int]] = [:]
+  private var gestureOfIntent: [String: Int] = [:]
   private var frameOfEntry: [Int: Int] = [:]
   private var exchangeOfFrame: [Int: Int] = [:]
 
@@ -71,6 +72,9 @@ package struct TraceIndex: Sendable {
       if let operation = entry["operation"]?.string {
         if byOperation[operation] == nil { operations.append(operation) }
         byOperation[operation, default: []].append(index)
+      }
+      if entry.party == .user, entry.kind == "gesture", let intent = entry["intent"]?.string, gestureOfIntent[intent] == nil {
+        gestureOfIntent[intent] = index
       }
       guard entry.party == .link else { continue }
       if entry.kind == "send" {
@@ -185,12 +189,16 @@ package struct TraceIndex: Sendable {
   package func gesture(ofAccepted index: Int) -> TraceEntry? {
     guard trace.entries.indices.contains(index) else { return nil }
     let accepted = trace.entries[index]
+    if let action = accepted["action"]?.string, let named = gestureOfIntent[action] { return trace.entries[named] }
     let gestures = indices(.user, "gesture")
-    if let action = accepted["action"]?.string, let named = gestures.first(where: { trace.entries[$0]["intent"]?.string == action }) {
-      return trace.entries[named]
+    var low = 0
+    var high = gestures.count
+    while low < high {
+      let middle = (low + high) / 2
+      if gestures[middle] < index { low = middle + 1 } else { high = middle }
     }
-    guard let last = gestures.last(where: { $0 < index }), trace.entries[last].at == accepted.at else { return nil }
-    return trace.entries[last]
+    guard low > 0, trace.entries[gestures[low - 1]].at == accepted.at else { return nil }
+    return trace.entries[gestures[low - 1]]
   }
 
   private static func kindKey(_ party: Party, _ kind: String) -> String { party.rawValue + " " + kind }

@@ -17,9 +17,10 @@ struct LifeLine: Hashable {
   static func of(_ message: Message) -> [LifeLine] {
     var lines = message.attempts.map { attempt in
       let lost = attempt.receipt == nil
+      let mishap = attempt.mishaps.first.map { (attempt.passage == .never ? "submit " : "") + past($0) }
       return LifeLine(
         key: attempt.key.map(shortKey) ?? "-", sent: "\(attempt.at)", saved: "-",
-        receipt: attempt.receipt.map { "\($0)" } ?? attempt.mishaps.first.map(past) ?? "none",
+        receipt: attempt.receipt.map { "\($0)" } ?? mishap ?? "none",
         receiptFaulted: lost && !attempt.mishaps.isEmpty,
         savedAgain: false, operation: attempt.operation)
     }

@@ -66,7 +66,7 @@ package struct Report: Sendable {
     }
   }
 
-  /// `3 messages, each saved once`, or the fates with their counts, worst first.
+  /// `3 messages, each saved once`, or the fates with their counts, worst first: `3 messages, of which 1 removed and 2 saved once`.
   package var fates: String {
     let messages = judgement.messages
     if messages.isEmpty { return "no message was sent" }
@@ -74,11 +74,22 @@ package struct Report: Sendable {
     if messages.allSatisfy({ $0.fate == .confirmed }) { return "\(total), \(messages.count == 1 ? "" : "each ")saved once" }
     var counts = OrderedMap<String, Int>()
     for message in messages { counts[message.fate.words(saves: message.saves.count), default: 0] += 1 }
-    return "\(total): " + Prose.list(counts.pairs.map { "\($0.value) \($0.key)" })
+    return "\(total), of which " + Prose.list(counts.pairs.map { "\($0.value) \($0.key)" })
   }
 
   /// Rules that never fired.
   package var silentRules: [RuleReport] { rules.filter { $0.fired == 0 } }
+
+  /// Rules that never fired for one reason, as one sentence each: `Rules 1, 3 and 4 never fired: no such frame.`
+  package var silenceSentences: [String] {
+    var reasons = OrderedMap<String, [Int]>()
+    for rule in silentRules { reasons[Report.silence(of: rule), default: []].append(rule.number) }
+    return reasons.pairs.map { reason, numbers in
+      let names = Prose.list(numbers.map(String.init))
+      return
+        "\(numbers.count == 1 ? "Rule" : "Rules") \(names) never fired: \(reason). What \(numbers.count == 1 ? "it" : "they") should show is not shown."
+    }
+  }
 
   /// Why a rule never fired, without a full stop.
   package static func silence(of rule: RuleReport) -> String {

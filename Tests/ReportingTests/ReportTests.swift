@@ -23,7 +23,7 @@ import Wire
     #expect(report(story).sentence == "Held: 1 message, saved once; 4 claims exercised, 2 untested.")
     story.send("op-2", "two", at: 2_000)
     story.says("op-2", .removed, at: 2_500)
-    #expect(report(story).sentence == "Held: 2 messages: 1 removed and 1 saved once; 4 claims exercised, 2 untested.")
+    #expect(report(story).sentence == "Held: 2 messages, of which 1 removed and 1 saved once; 4 claims exercised, 2 untested.")
   }
 
   @Test func `broken names the message and what happened to it`() {

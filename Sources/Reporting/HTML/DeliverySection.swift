@@ -77,7 +77,7 @@ enum DeliverySection {
     let receipts: [Markup] = zip(lines, message.attempts).map { line, attempt in
       if attempt.receipt != nil { return since(attempt.receipt, attempt.at) }
       return line.receiptFaulted
-        ? "<span class=\"t flt\">\(Glyphs.faultIcon) \(line.receipt)</span>" : "<span class=\"t\">\(line.receipt)</span>"
+        ? "<span class=\"flt\">\(Glyphs.faultIcon) \(line.receipt)</span>" : "<span class=\"t\">\(line.receipt)</span>"
     }
     let faults: Markup = message.faults.isEmpty ? "–" : "<a href=\"#faults\">\(message.faultNumbers)</a>"
     let lane: Markup = message.lane == nil ? "" : "chat \(letters.letter(message.lane)), "

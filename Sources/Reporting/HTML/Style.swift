@@ -110,7 +110,8 @@ enum Style {
     td:last-child,th:last-child{padding-right:0}
     .r{text-align:right}
     td small,th small{display:block;color:var(--ink3);font-size:12px;line-height:16px;font-weight:400}
-    td .t{display:block;white-space:nowrap}
+    td .t,td span.flt{display:block}
+    td .t{white-space:nowrap}
     td .t+small{white-space:nowrap}
     .wide tbody th{white-space:nowrap}
     tr.hot>*{background:var(--badw)}

@@ -114,7 +114,8 @@ package enum TextReport {
         }
       }
       page.table(
-        ["fate", "message", "key", "sent", "saved", "receipt", "on screen", "settled", "chat", "fault"], rows, shrink: [2, 4, 5, 9, 7, 6])
+        ["fate", "message", "key", "sent", "saved", "receipt", "on screen", "settled", "chat", "fault"], rows, shrink: [2, 5, 9, 0],
+        wrap: [0, 5, 9])
       page.line()
       if !letters.lanes.isEmpty {
         page.paragraph(
@@ -190,10 +191,7 @@ package enum TextReport {
             rule.fired == 0 ? "never" : span(rule),
           ]
         }, right: [2, 3], shrink: [1], wrap: [1])
-      for rule in report.silentRules {
-        page.paragraph(
-          "Rule \(rule.number) never fired: \(Report.silence(of: rule)). What it should show is not shown.", head: "! ")
-      }
+      for sentence in report.silenceSentences { page.paragraph(sentence, head: "! ") }
     }
     let past = report.judgement.messages.flatMap { message in message.faults.filter { $0.condition != nil }.map { (message.id, $0) } }
     for (message, touch) in past {
