@@ -141,6 +141,10 @@ package final class TwinServer {
     world.begin(clock)
   }
 
+  /// Whoever uses the clients has done all: rules act no more, and everything must come to rest. Without it rules act until `stop`, and
+  /// nothing is known of what would have come to rest.
+  package func becomeQuiet() { world.takeIn { $0.becomeQuiet(at: $1) } }
+
   /// Ends the run: no more clients, the twin's last words, the trace with its verdict still to come.
   package func stop() -> RunResult {
     listener.close()

@@ -64,10 +64,17 @@ extension World {
     isKnown(connection) && connections[connection.number - 1].state == .opening && !connections[connection.number - 1].isMade
   }
 
-  /// Ends the run: the twin says what never happened.
+  /// The user outside has done all: rules act no more, and everything must come to rest.
+  package mutating func becomeQuiet(at instant: Instant) { takeIn(at: instant) { $0.checkQuiet() } }
+
+  /// Ends the run: the twin says what never happened. A run that was not quiet yet has a quiet phase of no length.
   package mutating func finish(at instant: Instant) {
     guard !isOver else { return }
     now = max(now, instant)
+    if rulesAct {
+      busyUntil = min(busyUntil, now)
+      checkQuiet()
+    }
     dispatch(.end)
   }
 

@@ -19,7 +19,8 @@ package struct WorldSettings: Sendable {
   package var mostEvents: Int
   /// Connections are usable when the core opens them. Off on real time: then the runner says when each one is made.
   package var opensByItself = true
-  /// The run ends when the quiet phase is over. Off on real time: then the runner ends it.
+  /// The quiet phase begins with the last intent and end of the scenario, and the run ends behind it. Off where the user is outside:
+  /// then the runner says so.
   package var endsByItself = true
 
   package init(
@@ -215,7 +216,7 @@ package struct World: Sendable {
       for outage in facts.outages { queue.push(.outage(outage), at: max(outage.from, now), eventClass: World.faultRank) }
     }
     queue.push(.launch, at: now, eventClass: World.linkRank)
-    queue.push(.quietCheck, at: max(facts.end, now), eventClass: World.quietRank)
+    if settings.endsByItself { queue.push(.quietCheck, at: max(facts.end, now), eventClass: World.quietRank) }
     record(
       .world, "start",
       [
