@@ -77,12 +77,86 @@ func recording(of trace: Trace) -> [Frame] {
     #expect(scenario.facts.conditions.isEmpty)
     #expect(scenario.facts.notes.filter { $0.basis == .assumed }.isEmpty)
     let report = Audit.run(hbcode, scenario, frames)
-    var differences: [String] = []
-    for difference in report.differences {
-      let place = "\(difference.audit) \(difference.kind) \(difference.at) \(difference.name) \(difference.path ?? "")"
-      differences.append("\(place) \(difference.recorded ?? "") \(difference.replayed ?? "")")
+    #expect(
+      report.differences.map { "\($0.audit) \($0.kind) \($0.at) \($0.name) \($0.path ?? "") \($0.recorded ?? "") \($0.replayed ?? "")" }
+        == [])
+    #expect(report.sentence == "faithful")
+  }
+
+  @Test func `a receipt, a run's start and an outbox event that are missing are three conditions, and the ledger is the same`() throws {
+    let (told, frames, whole) = try ScenarioRunTests.roundTrip(ScenarioSamples.one, until: 30)
+    let reader = HBCodeReader()
+    var gone: Set<String> = []
+    let edited = frames.filter { frame in
+      guard frame.direction == .in else { return true }
+      let name: String
+      switch reader.message(of: frame.payload) {
+      case .response(let response):
+        guard case .success(let result) = response.result, result["outcome"] == "updated" else { return true }
+        name = "receipt"
+      case .event(let event): name = event.name
+      default: return true
+      }
+      guard ["receipt", "chat:run-started", "chat:outbox-changed"].contains(name) else { return true }
+      return !gone.insert(name).inserted
     }
-    #expect(differences == [])
+    #expect(frames.count - edited.count == 3)
+    let scenario = try ScenarioRunTests.compiled(edited)
+    #expect(scenario.facts.conditions.count == 3)
+    #expect(
+      Set(scenario.facts.conditions.map { "\($0.pattern.role?.rawValue ?? "") \($0.pattern.name ?? "")" })
+        == ["response run.chatOutboxSubmit", "event chat:run-started", "event chat:outbox-changed"])
+    #expect(scenario.facts.conditions.allSatisfy { $0.what == .lost && $0.nth == 1 })
+    func bare(_ stretch: Stretch) -> Stretch {
+      var stretch = stretch
+      stretch.basis = .recorded
+      stretch.stamps = RunStamps()
+      stretch.run?.threadId = nil
+      stretch.run?.turnId = nil
+      return stretch
+    }
+    #expect(scenario.tape.map(bare) == whole.tape.map(bare))
+    let ledger = { (told: Told) in
+      told.lines(.twin, "saved", showing: ["operation"]) + told.lines(.twin, "delivered", showing: ["operation"])
+        + told.lines(.twin, "history", showing: ["operation"])
+    }
+    let again = try Story(hbcode, scenario).jitter(0).run()
+    #expect(ledger(again) == ledger(told))
+  }
+
+  @Test(arguments: [
+    "lost-submits", "dropped-receipts", "late-snapshots", "epoch-jumps", "app-restart", "desktop-restart", "flaky-network", "everything",
+  ])
+  func `every claim holds under every plan`(plan: String) throws {
+    for seed: UInt64 in 1...3 {
+      let told = try Story(hbcode, ScenarioSamples.read(ScenarioSamples.one)).seed(seed).plan(plan).run()
+      expectHeld(told)
+    }
+    let told = try Story(hbcode, HBCodeScenario(json: JSONReader.value(try #require(hbcode.demonstration).scenario))).plan(plan).run()
+    expectHeld(told)
+  }
+
+  @Test func `the demonstration round trips: equal stretches, both audits silent`() throws {
+    let text = try #require(hbcode.demonstration).scenario
+    let original = try HBCodeScenario(json: JSONReader.value(text))
+    let told = try Story(hbcode, original).jitter(0).run()
+    expectHeld(told)
+    let frames = ScenarioRunTests.frames(told, until: original.facts.end)
+    let scenario = try hbcodeScenario(of: frames, wallClockMilliseconds: original.facts.wallClockMilliseconds, origin: "test")
+    #expect(scenario.tape.map(\.id) == original.tape.map(\.id))
+    for (compiled, written) in zip(scenario.tape, original.tape) {
+      #expect(compiled.length == written.length, "\(compiled.id)")
+      #expect(compiled.cause == written.cause, "\(compiled.id)")
+      #expect(compiled.outcome.map(\.identity) == written.outcome.map(\.identity), "\(compiled.id)")
+      // The twin opens each delivery with the user row, which the written tape leaves out.
+      let offsets: [Interval] = compiled.steps.map(\.offset)
+      let expected: [Interval] = written.steps.map(\.offset)
+      #expect(offsets.filter { $0 > Interval.zero } == expected.filter { $0 > Interval.zero }, "\(compiled.id)")
+    }
+    let report = Audit.run(hbcode, scenario, frames)
+    #expect(
+      report.differences.map { "\($0.audit) \($0.kind) \($0.at) \($0.name) \($0.path ?? "") \($0.recorded ?? "") \($0.replayed ?? "")" }
+        == [])
     #expect(scenario.facts.notes.filter { $0.basis == .assumed }.map(\.what) == [])
   }
 }
