@@ -18,7 +18,7 @@ import Wire
     let folder = try Tool.scratch()
     defer { try? FileManager.default.removeItem(at: folder) }
     let empty = folder.appending(path: "empty.chatrec").path()
-    FileManager.default.createFile(atPath: empty, contents: nil)
+    try Data().write(to: URL(filePath: empty))
     let text = folder.appending(path: "text.chatrec").path()
     try Data("a few words\n".utf8).write(to: URL(filePath: text))
     let zip = folder.appending(path: "zip.chatrec").path()

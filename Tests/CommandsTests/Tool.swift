@@ -30,7 +30,7 @@ enum Tool {
     let place = try scratch()
     let outputs = try ["out", "err"].map { name in
       let url = place.appending(path: name)
-      FileManager.default.createFile(atPath: url.path(), contents: nil)
+      try Data().write(to: url)
       return try FileHandle(forWritingTo: url)
     }
     process.standardOutput = outputs[0]
