@@ -160,6 +160,7 @@ package final class Connection {
   package func closeWhenDrained(reset: Bool = false) {
     guard handle != nil else { return }
     endsWithReset = endsWithReset || reset
+    if connectionIsLost { return close() }
     onConnected = nil
     onDrained = nil
     onInput = { [weak self] in self.map { $0.drop($0.inputCount) } }

@@ -1,3 +1,4 @@
+import Glibc
 import PeerSupport
 import Proxy
 import Simulation
@@ -126,5 +127,36 @@ private func freePort(_ loop: EventLoop) throws -> UInt16 {
     try #require(try loop.wait { client.end != nil })
     client.connection.close()
     for connection in held { connection.close() }
+  }
+}
+
+@Suite struct EventLoopTests {
+  @Test func `a watched signal reaches its action and ends nothing`() throws {
+    let loop = try EventLoop()
+    var seen: [Int32] = []
+    let watch = try loop.watch(signals: [SIGUSR1, SIGUSR2]) {
+      seen.append($0)
+      loop.stop()
+    }
+    kill(getpid(), SIGUSR2)
+    loop.run()
+    withExtendedLifetime(watch) {}
+    #expect(seen == [SIGUSR2])
+  }
+
+  @Test func `timers fire in order and never early`() throws {
+    let loop = try EventLoop()
+    let start = EventLoop.monotonicNanoseconds
+    var fired: [(name: String, after: Int64)] = []
+    let timers = try [("late", 3), ("early", 1), ("never", 2)].map { name, ms in
+      let timer = try loop.timer { fired.append((name, EventLoop.monotonicNanoseconds - start)) }
+      timer.arm(after: .milliseconds(Int64(ms)))
+      return timer
+    }
+    timers[2].disarm()
+    #expect(try loop.wait { fired.count == 2 })
+    #expect(fired.map(\.name) == ["early", "late"])
+    #expect(fired[0].after >= 1_000_000)
+    #expect(fired[1].after >= 3_000_000)
   }
 }

@@ -181,6 +181,32 @@ private let accepted = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r
         == #"close in {"code":1006,"reason":"cannot reach ws://server.test:9000: Connection refused","who":"network"}"#)
   }
 
+  @Test func `whatever the bytes, the server's all pass, and nothing traps`() throws {
+    let client = Array(upgrade.utf8) + [0x81, 0x82, 1, 2, 3, 4, 5, 6, 0x89, 0x00]
+    let server = Array(accepted.utf8) + [0x01, 0x01, 0x42, 0x80, 0x00, 0x88, 0x02, 3, 232]
+    for round in 0..<400 {
+      let random = SeededRandom(seed: 3).fork("round", String(round))
+      func damaged(_ bytes: [UInt8], _ purpose: String) -> [UInt8] {
+        var bytes = bytes
+        for k in 0..<random.fork(purpose).index(below: 4, at: 0) {
+          let draw = random.fork(purpose, "byte")
+          bytes[draw.index(below: bytes.count, at: 2 * k)] = UInt8(truncatingIfNeeded: draw.bits(at: 2 * k + 1))
+        }
+        return bytes
+      }
+      let wire = try Wire2(limit: 3)
+      let asked = damaged(client, "client")
+      let answered = damaged(server, "server")
+      let split = random.fork("split").index(below: asked.count, at: 0)
+      wire.client(Array(asked[..<split]))
+      wire.client(Array(asked[split...]))
+      for byte in answered { wire.server([byte]) }
+      wire.traffic.ended(.server, problem: nil, at: .zero)
+      wire.traffic.stopped(at: .zero)
+      #expect(wire.toClient == answered)
+    }
+  }
+
   @Test func `a capture that stops keeps half a message and makes no close up`() throws {
     let wire = try Wire2()
     wire.client(upgrade)
