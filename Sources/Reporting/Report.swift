@@ -16,7 +16,7 @@ package struct Report: Sendable {
   package var figures: [Figure]
   /// Differences of the audits; entries of kind `same` are counted only.
   package var divergences: [Divergence]
-  /// What the recording cannot say, a line each: where the twin had to stand in or to assume.
+  /// What the recording cannot say, a line each: what was given, then where the twin stood in or assumed in this run (from the trace).
   package var cannotSay: [String]
   /// The command that repeats the run.
   package var command: String
@@ -37,7 +37,7 @@ package struct Report: Sendable {
     self.rules = rules
     self.figures = figures
     self.divergences = divergences
-    self.cannotSay = cannotSay
+    self.cannotSay = cannotSay + Report.standIns(trace)
     self.command = command
     self.proof = proof
     self.traceHash = traceHash
@@ -149,6 +149,26 @@ package struct Report: Sendable {
     trace.entries.filter { $0.party == .user && $0.kind == "void" }.map {
       (Visible.text($0["intent"]?.string ?? "?"), Visible.text($0["reason"]?.string ?? "no reason given"))
     }
+  }
+
+  /// Stretches of the scenario that never began, by id: nobody caused them.
+  package var neverHappened: [String] {
+    trace.entries.filter { $0.party == .twin && $0.kind == "stretch" && $0["state"]?.string == "void" }
+      .map { Visible.text($0["id"]?.string ?? "?") }.uniqued
+  }
+
+  /// One line for each thing that the twin made up or assumed, with its first instant and count; at most 50.
+  private static func standIns(_ trace: Trace) -> [String] {
+    var found = OrderedMap<String, (at: Instant, count: Int)>()
+    for entry in trace.entries where entry.party == .twin && entry.kind == "basis" {
+      guard let basis = entry["basis"]?.string, basis == Basis.assumed.rawValue || basis == Basis.synthetic.rawValue else { continue }
+      let what = entry["what"]?.string ?? entry["operation"]?.string ?? "something"
+      found["\(what) (\(basis == Basis.assumed.rawValue ? "assumed" : "a stand-in"))", default: (entry.at, 0)].count += 1
+    }
+    let lines = found.pairs.prefix(50).map {
+      "\($0.key), first at \($0.value.at)" + ($0.value.count > 1 ? ", \($0.value.count) times" : "") + "."
+    }
+    return lines + (found.count > 50 ? ["And \(found.count - 50) more."] : [])
   }
 
   /// Instant of the last entry, or the end of the header when that is later.

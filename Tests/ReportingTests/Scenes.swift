@@ -39,6 +39,10 @@ enum Scenes {
     story.confirmed("op-3", "Which beans can go out in May?", key: "submit:m-3", at: 26_000)
     story.ledger("saved", "op-x1", at: 27_000, ["text": "Beans want 10 °C soil.", "lane": "ses-02"])
     story.add(.user, "void", at: 28_000, ["intent": "i-9", "reason": "its target was delivered"])
+    for at in [30_000, 31_000] as [Int64] {
+      story.add(.twin, "basis", at: at, ["what": "an older page beyond the recording", "basis": "synthetic"])
+    }
+    story.add(.twin, "stretch", at: 44_000, ["id": "run-9/op-9", "state": "void"])
     let trace = story.finished(quiet: 34_000, end: 44_000)
     return Report(
       trace: trace, judgement: Judge.judge(trace, claims: [untested], proof: .equal), system: "echo chat", tool: "chatbench 0.1.0",

@@ -46,6 +46,10 @@ enum DeliverySection {
       let lines: [Markup] = report.voids.map { "<li>\(Markup.bdi($0.intent)): \(Markup.bdi($0.reason))</li>" }
       body += "<h3 class=\"mt\">Actions of the user that could not be done</h3><ul class=\"plain\">\(lines)</ul>"
     }
+    if !report.neverHappened.isEmpty {
+      let lines: [Markup] = report.neverHappened.map { "<li>\(Markup.bdi($0))</li>" }
+      body += "<h3 class=\"mt\">Stretches of the recording that never happened: nobody caused them</h3><ul class=\"plain\">\(lines)</ul>"
+    }
     let lead: Markup =
       messages.isEmpty
       ? "No message was sent."

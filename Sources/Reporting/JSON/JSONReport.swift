@@ -29,6 +29,7 @@ package enum JSONReport {
         }),
       "faults": .array(report.rules.map(rule)), "figures": .array(report.figures.map(figure)),
       "divergences": .array(report.divergences.map(divergence)), "cannotSay": .array(report.cannotSay.map(JSON.string)),
+      "neverHappened": .array(report.neverHappened.map(JSON.string)),
       "findings": .array(
         report.findings.map { finding in
           [

@@ -138,6 +138,7 @@ package enum TextReport {
       page.paragraph(
         "Not sent by this user: \(Visible.text(entry.operation)) \(Prose.quoted(entry.text, limit: 60)), saved \(entry.at).", hanging: 2)
     }
+    for id in report.neverHappened { page.paragraph("Never happened, nobody caused it: \(id).", head: "! ") }
     for void in report.voids { page.paragraph("Not done: \(void.intent), \(void.reason).", head: "! ") }
   }
 
