@@ -207,4 +207,57 @@ import Wire
     #expect(finished["attachment"]?["fileName"] == "plan.pdf")
     #expect(bench.ask(.uploadCancel, ["uploadId": "none"], key: "k:cancel", at: 640)["code"] == "upload_unknown")
   }
+
+  @Test func `changed requests never stop the twin, and each request gets exactly one answer`() throws {
+    let entry = try SubmitEntry(
+      queueId: "q-1", operationId: "op1", userText: "words", promptText: "words", sendMode: .queue, createdAt: Hand.wall
+    ).json
+    let session = JSON.string(Hand.session)
+    let requests: [(Method, JSONObject)] = [
+      (.timelineInterest, ["sessionId": session, "threadId": nil, "hold": true]),
+      (.load, ["sessionId": session, "limit": 12, "anchor": ["kind": "message", "messageId": "h1"]]),
+      (.loadPageBefore, ["sessionId": session, "cursor": "x:cursor:user:h0", "boundaryToken": "x:boundary:", "limit": 100]),
+      (.outboxSubmit, ["sessionId": session, "intent": "automatic", "supersedesOperationId": nil, "entry": entry]),
+      (.outboxRemove, ["sessionId": session, "queueId": "q-1", "operationId": "op1"]),
+      (.outboxReorder, ["sessionId": session, "queueIds": ["q-1", "q-2"]]),
+      (
+        .stopAndSendNow,
+        [
+          "sessionId": session, "queueId": "q-1", "operationId": "op1", "expectedRunId": "r", "expectedThreadId": "t",
+          "expectedTurnId": "u",
+        ]
+      ),
+      (.stop, ["sessionId": session, "runId": "run-1"]),
+      (
+        .uploadBegin,
+        ["sessionId": session, "projectPath": "p", "fileName": "f", "mimeType": "m", "path": "x", "size": 9_007_199_254_740_991]
+      ),
+      (.uploadChunk, ["uploadId": "x:upload:k", "index": 0, "data": "===="]),
+    ]
+    let odd: [JSON] = [
+      nil, true, "", " ", "x", -1, 0, .integer(.max), .integer(.min), .unsigned(.max), .double(1.5), .double(1e300), [], [[]], [nil], [:],
+      ["kind": "row"],
+    ]
+    var bench = TwinBench(Hand.scenario(tape: [Hand.stretch("op1", run: "run-1", orders: 2)]))
+    let random = SeededRandom(seed: 5)
+    for k in 0..<3_000 {
+      var (method, params) = requests[random.index(below: requests.count, at: 4 * k)]
+      let names = params.members.map(\.name)
+      let name = names[random.index(below: names.count, at: 4 * k + 1)]
+      let value = odd[random.index(below: odd.count, at: 4 * k + 2)]
+      switch random.index(below: 4, at: 4 * k + 3) {
+      case 0: params[name] = nil
+      case 1: params[name] = value
+      case 2: params.members.append(JSONObject.Member(name: name, value: value))
+      default: break
+      }
+      let before = bench.said.filter { $0.name == "response" }.count
+      bench.ask(method, params, key: method.isKeyed ? "\(method.rawValue):\(k % 700)" : nil, at: 100 + Int64(k) * 10)
+      #expect(bench.said.filter { $0.name == "response" }.count == before + 1, "\(k) \(method.rawValue)")
+      if bench.said.count > 400 { bench.said.removeAll() }
+    }
+    bench.run(to: 100_000)
+    #expect(bench.notes("defect").isEmpty)
+    #expect(bench.noted("saved", "operation").count <= 1)
+  }
 }

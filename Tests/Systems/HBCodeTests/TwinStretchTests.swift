@@ -170,6 +170,85 @@ import Wire
     #expect(bench.load(at: 60_000)["timeline"]?.array?.last?["text"] == "half and whole")
   }
 
+  @Test func `a recorded jump plays as recorded, and in a run that moved it loses no block`() throws {
+    let jump = Stretch(
+      id: "jump", lane: nil, cause: .clock(Hand.at(16_000)), steps: [Step(offset: .zero, changes: [.epochJump(by: 2)])], length: .zero,
+      session: Hand.session)
+    // In the recording only the reply came back after the jump, at revision 2.
+    var same = TwinBench(Hand.scenario(tape: [Hand.stretch("op1", run: "run-1", orders: 2), jump]))
+    same.hold(at: 0)
+    try same.submit("op1", at: 10_050)
+    same.run(to: 30_000)
+    let overlays = same.said.filter { $0.name == "chat:timeline-overlay" }.map(\.json)
+    #expect(overlays.map { $0["settlementEpoch"] } == [3, 3, 5, 5])
+    #expect(overlays.map { $0["revision"] } == [1, 2, 0, 2])
+    #expect(overlays.map { $0["blocks"]?.array?.count } == [1, 2, 0, 1])
+    #expect(identities(same.load(at: 30_000)).suffix(2) == ["user:u-op1", "agent-reply:a-op1"])
+
+    var moved = TwinBench(Hand.scenario(tape: [Hand.stretch("op1", run: "run-1", orders: 2), jump]))
+    moved.hold(at: 0)
+    try moved.submit("op1", at: 12_050)
+    moved.run(to: 40_000)
+    let later = moved.said.filter { $0.name == "chat:timeline-overlay" }.map(\.json)
+    #expect(later.map { $0["revision"] } == [1, 0, 1, 3])
+    #expect(later.map { $0["blocks"]?.array?.count } == [1, 0, 2, 2])
+  }
+
+  @Test func `a restart in a run: the run goes on, its blocks come back at revision 1 of the next epoch`() throws {
+    var bench = TwinBench(Hand.scenario(tape: [Hand.stretch("op1", run: "run-1", orders: 2)]))
+    try bench.submit("op1", at: 10_050)
+    bench.give(.fault(.restart), at: 16_000)
+    bench.give(.connected(ConnectionID(2), Endpoint("/v1/desktops/desk-1")), at: 17_000)
+    bench.hold(at: 17_000, connection: 2)
+    bench.run(to: 30_000)
+    let overlays = bench.said.filter { $0.name == "chat:timeline-overlay" && $0.connection == ConnectionID(2) }.map(\.json)
+    #expect(overlays.map { $0["settlementEpoch"] } == [4])
+    #expect(overlays.map { $0["revision"] } == [1])
+    #expect(overlays.map { $0["blocks"]?.array?.count } == [2])
+    #expect(bench.noted("run", "state") == ["0:10.400 started", "0:25.000 finished"])
+  }
+
+  @Test func `one instant, one order: a submit at the end of a run is queued in its answer and sending right after`() throws {
+    var bench = TwinBench(Hand.scenario(tape: [Hand.stretch("op1", run: "run-1", orders: 2)]))
+    try bench.submit("op1", at: 10_050)
+    bench.run(to: 24_999)
+    let before = bench.said.count
+    let answer = try bench.submit("op2", at: 25_000)
+    #expect(listed(answer) == ["op2 queued"])
+    bench.run(to: 25_000)
+    let names = bench.said[before...].map(\.name)
+    #expect(names == ["response", "chat:run-finished", "session:updated", "chat:outbox-changed"])
+    // No revision is ever shown with two lists.
+    #expect(bench.said.last.map { listed($0.json) } == ["op2 sending"])
+    #expect(bench.said.last?.json["revision"] == .integer((answer["revision"]?.integer ?? 0) + 1))
+  }
+
+  @Test func `events that are not derived go out as recorded, to the phones of their desktop`() throws {
+    let gap = Stretch(
+      id: "gap", lane: nil, cause: .clock(Hand.at(5_000)),
+      steps: [
+        Step(offset: .zero, changes: [.event(name: "relay:gap", fields: ["fromMs": 1, "toMs": 2])]),
+        Step(offset: .seconds(1), changes: [.event(name: "desktop:mood", fields: ["zeta": .double(1.5), "alpha": nil])]),
+      ], length: .seconds(1), desktop: "desk-2")
+    var scenario = Hand.scenario(tape: [gap])
+    scenario.desktops.append(DesktopState(id: "desk-2", sessions: []))
+    var bench = TwinBench(scenario)
+    bench.give(.connected(ConnectionID(2), Endpoint("/v1/desktops/desk-2?x=1")), at: 100)
+    bench.run(to: 10_000)
+    #expect(bench.events == ["0:05.000 relay:gap", "0:06.000 desktop:mood"])
+    #expect(bench.said.map(\.connection) == [ConnectionID(2), ConnectionID(2)])
+    #expect(bench.said.last?.json == ["event": "desktop:mood", "zeta": .double(1.5), "alpha": nil])
+  }
+
+  @Test func `an unreadable history gives no rows`() throws {
+    var session = Hand.session()
+    session.loadState = .unavailable(reason: "locked")
+    var bench = TwinBench(Hand.scenario(sessions: [session]))
+    let window = try HistoryEnvelope.decode(bench.load(at: 10), .latest)
+    #expect(window.loadState == .unavailable(reason: "locked"))
+    #expect(window.timeline.isEmpty)
+  }
+
   @Test func `order numbers that would not grow get the greatest as prefix`() throws {
     var bench = TwinBench(
       Hand.scenario(tape: [

@@ -8,6 +8,11 @@ import Wire
 /// delivery, and the stretches of the recorded past, played when their causes happen (SCENARIO.md 2).
 ///
 /// Everything it does follows from its inputs; it draws nothing. Equal histories give equal effects.
+///
+/// Notes, besides those of `Vocabulary` (each with `lane`, the session, where it belongs to one): `run` {run, state: started, finished,
+/// failed, aborted, cancelled}; `listed` {operation, text}: an entry that came from elsewhere; `steered` {operation, run}: the running turn
+/// took a steer; `dropped` {conn, reason, at}: a frame that is no request; `basis` {what, basis}; `stretch` with the states of a stretch and
+/// `deferred`; `reissued` also per stretch for its stamps and order numbers; `defect` {what}: a fault of the twin itself.
 package struct DesktopTwin: Twin {
   /// What falls due by itself.
   enum Due: Sendable, Hashable {

@@ -21,6 +21,10 @@ struct Ledger: Sendable {
 
   /// Canonical rows in order.
   private(set) var history: [Row]
+  /// Identities and operations that `history` holds, so that new rows need no search.
+  private var saved: Set<String> = []
+  /// Whether every row of `history` belongs to the main timeline.
+  private var isPlain = true
   private(set) var epoch: Int64
   private(set) var revision: Int64
   /// The live rows of the run, in order, also those that an epoch jump hides.
@@ -80,6 +84,7 @@ struct Ledger: Sendable {
     entries = state.outbox.entries
     delivered = Set(state.delivered)
     for row in history + blocks { place(row) }
+    for row in history { note(saved: row) }
     for row in history { if row.type == .user, let operation = row.operationId { delivered.insert(operation) } }
     for row in blocks { if row.type == .user, let operation = row.operationId { delivered.insert(operation) } }
     if let active = state.activeRun {
@@ -93,6 +98,7 @@ struct Ledger: Sendable {
       if let thread = stretch.run?.threadId { mainThreads.insert(thread) }
     }
     if let thread = run?.active.threadId { mainThreads.insert(thread) }
+    isPlain = history.allSatisfy { belongs($0, to: nil) }
   }
 
   // MARK: Outbox
@@ -125,7 +131,7 @@ struct Ledger: Sendable {
     return row.isSubagentPanel || mainThreads.contains(own)
   }
 
-  func rows(of thread: String?) -> [Row] { history.filter { belongs($0, to: thread) } }
+  func rows(of thread: String?) -> [Row] { thread == nil && isPlain ? history : history.filter { belongs($0, to: thread) } }
 
   /// The overlay as a phone that shows `thread` gets it.
   func overlay(thread: String?) -> LiveOverlay {
@@ -139,16 +145,22 @@ struct Ledger: Sendable {
     if greatest < row.sourceOrder { greatest = row.sourceOrder }
   }
 
-  /// Adds a canonical row, or replaces the copy of the same identity or operation.
+  private mutating func note(saved row: Row) {
+    saved.insert(row.identity)
+    if let operation = row.operationIdentity { saved.insert(operation) }
+    isPlain = isPlain && belongs(row, to: nil)
+  }
+
+  /// Adds a canonical row, or replaces the copy of the same identity or operation. O(log n) for a new one at the end.
   mutating func remember(_ row: Row) {
     place(row)
     if loadState == .pending { loadState = .ready }
+    let identity = row.identity
     let operation = row.operationIdentity
-    if let index = history.firstIndex(where: {
-      $0.identity == row.identity || (operation != nil && $0.operationIdentity == operation)
-    }) {
-      history.remove(at: index)
+    if saved.contains(identity) || operation.map(saved.contains) ?? false {
+      history.removeAll { $0.identity == identity || (operation != nil && $0.operationIdentity == operation) }
     }
+    note(saved: row)
     var low = 0
     var high = history.count
     while low < high {

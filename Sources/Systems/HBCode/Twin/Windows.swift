@@ -19,7 +19,9 @@ extension DesktopTwin {
     let limit = Int(try arrival.params.count("limit", in: 1...DesktopTwin.mostRows))
     let thread = try thread(arrival)
     guard let anchor = arrival.params.object["anchor"] else { throw .invalid("anchor must be an anchor or null") }
-    let rows = ledgers[lane].rows(of: thread)
+    var rows = ledgers[lane].rows(of: thread)
+    // A history that cannot be read has no rows to give (HB-SNAP-06).
+    if case .unavailable = ledgers[lane].loadState { rows = [] }
     if anchor.isNull { return envelope(lane, thread, rows, max(0, rows.count - limit)..<rows.count).json(.latest) }
 
     let place: Anchor
