@@ -169,6 +169,7 @@ package final class CoreClient {
         let key = ObjectIdentifier(endpoint)
         leaving[key] = endpoint
         endpoint.onMessage = nil
+        endpoint.aroundRead = nil
         endpoint.onEnd = { [weak self] _ in self?.leaving[key] = nil }
         endpoint.close(code: codes[id.number] ?? 1000, reason: "")
       }
@@ -189,6 +190,7 @@ package final class CoreClient {
     let endpoint = WebSocketEndpoint(connection, .client(request: request, key: key))
     link.endpoint = endpoint
     endpoint.onOpen = { [weak self] in self?.opened(id) }
+    endpoint.aroundRead = { [weak self] read in if let self { world.holdingTime(read) } else { read() } }
     endpoint.onMessage = { [weak self] kind, payload in
       self?.world.takeIn { world, now in
         world.deliver(Frame(at: now, connection: id, direction: .in, kind: kind, payload: payload), at: now)

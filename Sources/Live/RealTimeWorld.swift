@@ -41,7 +41,15 @@ final class RealTimeWorld {
     turn()
   }
 
-  private var present: Instant { start + ((clock?.now ?? .zero) - .zero) }
+  private var present: Instant { held ?? start + ((clock?.now ?? .zero) - .zero) }
+  private var held: Instant?
+
+  /// Everything that `body` takes in happens at one instant: what one read of a socket brought came together.
+  func holdingTime(_ body: () -> Void) {
+    if held == nil { held = present } else { return body() }
+    body()
+    held = nil
+  }
 
   /// Something from outside happens now, behind all that is due.
   func takeIn(_ body: (inout World, Instant) -> Void) {

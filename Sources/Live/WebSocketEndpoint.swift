@@ -47,6 +47,8 @@ final class WebSocketEndpoint {
   /// The client side: the WebSocket is there.
   var onOpen: (() -> Void)?
   var onMessage: ((FrameKind, [UInt8]) -> Void)?
+  /// Runs the handling of one read: messages that came together belong to one instant.
+  var aroundRead: ((() -> Void) -> Void)?
   /// Called once, unless this side lets go first.
   var onEnd: ((End) -> Void)?
 
@@ -67,7 +69,7 @@ final class WebSocketEndpoint {
     switch phase {
     case .handshake: takeHandshake()
     case .asked: break
-    case .open: receive()
+    case .open: if let aroundRead { aroundRead { receive() } } else { receive() }
     case .over: connection.drop(connection.inputCount)
     }
   }
@@ -278,6 +280,7 @@ final class WebSocketEndpoint {
     onRequest = nil
     onOpen = nil
     onMessage = nil
+    aroundRead = nil
     onEnd = nil
   }
 }
