@@ -176,7 +176,7 @@ package struct OutboxChain: Sendable {
     out += later
     waiting.append(.submit(operation: id, mutationId: mutationId))
     speak(&out)
-    pump(situation, &out)
+    goOn(situation, &out)
   }
 
   /// The old operation of an edit leaves the screen and the chain. Returns the operation that the new submit names as superseded.
@@ -231,7 +231,7 @@ package struct OutboxChain: Sendable {
       insert(id, operation)
       resubmit(id, mutationId: mutationId, &out)
       speak(&out)
-      pump(situation, &out)
+      goOn(situation, &out)
     case .new, .sent, .stranded, .removing, .rejected, .done:
       break
     }
@@ -270,8 +270,7 @@ package struct OutboxChain: Sendable {
     out.append(.changed(operation: id, operation))
     waiting.append(.remove(operation: id, mutationId: mutationId))
     speak(&out)
-    settleTimer(situation, &out)
-    pump(situation, &out)
+    goOn(situation, &out)
   }
 
   /// Drags a row to a place among the queued entries of the thread, counted without it (HB-SHEET-03).
@@ -284,7 +283,7 @@ package struct OutboxChain: Sendable {
     order.insert(queueId, at: min(max(place, 0), order.count))
     reorders.append(Reorder(mutationId: mutationId, queueIds: order))
     waiting.append(.reorder(mutationId: mutationId))
-    pump(situation, &out)
+    goOn(situation, &out)
   }
 
   /// The operation of a user's action that is not terminal: an entry that only the desktop lists becomes a confirmed one.
@@ -339,11 +338,11 @@ package struct OutboxChain: Sendable {
       isCheckDue = true
       isBlocked = false
     }
-    pump(situation, &out)
+    goOn(situation, &out)
   }
 
   /// The connection may be used again although it never "became" usable (a start state says so).
-  package mutating func resume(_ situation: Situation, _ out: inout [Effect]) { pump(situation, &out) }
+  package mutating func resume(_ situation: Situation, _ out: inout [Effect]) { goOn(situation, &out) }
 
   /// The chat came on screen: a check that fell due meanwhile goes now (HB-OUTBOX-11).
   package mutating func opened(_ situation: Situation, _ out: inout [Effect]) {
@@ -352,7 +351,7 @@ package struct OutboxChain: Sendable {
       isCheckDue = true
       isBlocked = false
     }
-    pump(situation, &out)
+    goOn(situation, &out)
   }
 
   /// The armed check is due.
@@ -362,7 +361,7 @@ package struct OutboxChain: Sendable {
     if situation.isOpen {
       isCheckDue = true
       isBlocked = false
-      pump(situation, &out)
+      goOn(situation, &out)
     } else {
       isOverdue = true
     }
@@ -372,8 +371,7 @@ package struct OutboxChain: Sendable {
   package mutating func desktopChanged(_ list: OutboxList, _ situation: Situation, _ out: inout [Effect]) -> Bool {
     let isTaken = takeOver(list, &out)
     speak(&out)
-    settleTimer(situation, &out)
-    pump(situation, &out)
+    goOn(situation, &out)
     return isTaken
   }
 
@@ -386,8 +384,7 @@ package struct OutboxChain: Sendable {
     }
     guard any else { return }
     speak(&out)
-    settleTimer(situation, &out)
-    pump(situation, &out)
+    goOn(situation, &out)
   }
 
   /// The work in flight was answered, or will not be.
@@ -403,8 +400,7 @@ package struct OutboxChain: Sendable {
     case .reorder(let mutationId): endReorder(mutationId, result, &out)
     }
     speak(&out)
-    settleTimer(situation, &out)
-    pump(situation, &out)
+    goOn(situation, &out)
   }
 
   /// A failure as an error, for `Result`.
@@ -414,6 +410,12 @@ package struct OutboxChain: Sendable {
   }
 
   // MARK: The chain
+
+  /// The next thing of the chain, if it may go; then the wait for a check, which that may have ended.
+  private mutating func goOn(_ situation: Situation, _ out: inout [Effect]) {
+    pump(situation, &out)
+    settleTimer(situation, &out)
+  }
 
   private mutating func pump(_ situation: Situation, _ out: inout [Effect]) {
     guard situation.isUsable, inFlight == nil else { return }
@@ -468,7 +470,6 @@ package struct OutboxChain: Sendable {
     inFlight = work
     out.append(.send(work, params: params))
     speak(&out)
-    settleTimer(situation, &out)
   }
 
   /// The set is written before the first frame leaves (HB-OUTBOX-08).
@@ -537,7 +538,6 @@ package struct OutboxChain: Sendable {
       }
     }
     waiting.insert(contentsOf: resends, at: 0)
-    if isMessageWaiting { armCheck(situation, &out) }
   }
 
   /// HB-OUTBOX-15: no age without a first frame, and none below 0 (a clock that was set back).

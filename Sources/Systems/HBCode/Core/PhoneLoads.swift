@@ -183,7 +183,7 @@ extension Phone {
     screenChanged()
     if !isFailure {
       reconcile(key)
-      armCadence(key)
+      armCadence(key, Phone.afterLoad)
     }
     startLoad(key)
   }
@@ -219,9 +219,14 @@ extension Phone {
     host.timeline.live.activeRun != nil || host.scheduler.isBusy || chains[host.key.main]?.hasPending ?? false
   }
 
-  mutating func armCadence(_ key: HostKey) {
+  /// Purpose of the draws for waits that begin with a completed load: those that a recording shows (SCENARIO.md 5).
+  static let afterLoad = "load"
+  /// Purpose of the other draws: on activation, after a tick, when the base drops. A load that completes replaces most of them.
+  static let otherwise = "load-tick"
+
+  mutating func armCadence(_ key: HostKey, _ purpose: String) {
     guard key == screen, let host = host(key) else { return }
-    let u = draw("load", key.name, in: LoadCadence.jitter)
+    let u = draw(purpose, key.name, in: LoadCadence.jitter)
     let isPending = isPending(host)
     let due = update(key) { [now] host -> Instant? in
       host.cadence.arm(pending: isPending, at: now, u: u)
@@ -235,7 +240,7 @@ extension Phone {
     guard let host = host(key), host.cadence.due != nil else { return }
     let isPending = isPending(host)
     guard host.cadence.isFast != isPending else { return }
-    let u = isPending ? draw("load", key.name, in: LoadCadence.jitter) : 0
+    let u = isPending ? draw(Phone.otherwise, key.name, in: LoadCadence.jitter) : 0
     let due = update(key) { [now] host in host.cadence.update(pending: isPending, at: now, u: u) ? host.cadence.due : nil }
     if let due = due ?? nil { out.append(.arm(TimerName.load(key.name).id, at: due)) }
   }
@@ -248,7 +253,7 @@ extension Phone {
       update(key) { [now] host in host.scheduler.request(.periodic, at: now) }
       startLoad(key)
     }
-    armCadence(key)
+    armCadence(key, Phone.otherwise)
   }
 
   // MARK: Older pages
@@ -318,7 +323,7 @@ extension Phone {
     note("host.activate", ["key": .string(key.name)])
     let isFresh = continuesFrom(key)
     update(key) { host in if isFresh { host.scheduler.activateFresh() } else { host.scheduler.activate(reason) } }
-    armCadence(key)
+    armCadence(key, Phone.otherwise)
     hold()
     startLoad(key)
     withChain(key.main) { chain, situation, effects in chain.opened(situation, &effects) }

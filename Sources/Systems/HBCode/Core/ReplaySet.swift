@@ -16,6 +16,12 @@ package struct ReplaySet: Hashable, Sendable {
     /// Wall time of the first frame of the present mutation (HB-OUTBOX-15), epoch milliseconds.
     package var firstSentAt: Int64?
     package var supersedes: String?
+
+    package init(entry: OutboxEntry, firstSentAt: Int64?, supersedes: String?) {
+      self.entry = entry
+      self.firstSentAt = firstSentAt
+      self.supersedes = supersedes
+    }
   }
 
   package enum Record: Hashable, Sendable {
