@@ -758,6 +758,62 @@ import Wire
     #expect(checks(phone) == [40_000])
   }
 
+  @Test func `an edit of an unknown edit checks first: whether it took the slot decides what the new one replaces`() {
+    var phone = ready(CoreDriver.list(5, "op-a"))
+    phone.does("edit", ["operation": "op-a", "text": "Two", "then": "save", "ids": CoreDriver.ids(2)])
+    phone.advance(to: 20_000)
+    #expect(phone.states("op-2").last == "unknown")
+    phone.does("edit", ["operation": "op-2", "text": "Three", "then": "save", "ids": CoreDriver.ids(3)])
+    #expect(checks(phone) == [20_000])
+    phone.answer(.outboxLoad, CoreDriver.list(5, "op-a"))
+    #expect(phone.last(.outboxSubmit)?.params["supersedesOperationId"] == "op-a")
+    #expect(phone.last(.outboxSubmit)?.idempotencyKey == "run.chatOutboxSubmit:m-2")
+    phone.answer(.outboxSubmit, receipt(6, "op-2"))
+    #expect(phone.last(.outboxSubmit)?.params["supersedesOperationId"] == "op-2")
+    phone.answer(.outboxSubmit, receipt(7, "op-3"))
+    #expect(["op-a", "op-2", "op-3"].map { phone.says($0).last } == ["superseded", "superseded", "waiting"])
+    #expect(phone.queue == ["op-3 queued"])
+  }
+
+  @Test func `a rejected edit whose old message is gone: delivered, and the new text is back in the composer`() {
+    var phone = ready(CoreDriver.list(5, "op-a"))
+    phone.does("edit", ["operation": "op-a", "text": "Two", "then": "save", "ids": CoreDriver.ids(2)])
+    phone.outboxChanged(CoreDriver.list(6))
+    #expect(phone.says("op-a").last == "delivered")
+    phone.fail(.outboxSubmit, "operation_gone", permanent: true)
+    #expect(phone.says("op-2").last == "restored")
+    #expect(phone.draft == "Two")
+  }
+
+  @Test func `a removal of a message that never left is sent all the same, and its submit is not`() {
+    var phone = ready()
+    phone.send(1)
+    phone.advance(to: 20_000)
+    phone.down()
+    phone.does("remove", ["operation": "op-1", "ids": ["mutationId": "m-5"]])
+    phone.up()
+    phone.answer(.outboxLoad, CoreDriver.list(0))
+    #expect(phone.new().last == "run.chatOutboxRemove:m-5")
+    phone.answer(.outboxRemove, receipt(0))
+    #expect(phone.says("op-1").last == "removed")
+    #expect(phone.requests(.outboxSubmit).count == 1)
+  }
+
+  @Test func `a stored set that cannot be read is noted and nothing is sent`() {
+    var phone = CoreDriver(CoreDriver.start(), store: Store([ReplaySet.storeKey: Array("{}".utf8)]), launch: 1)
+    #expect(phone.noted("store.invalid").last?["reason"] == "replaySet.form")
+    phone.up()
+    #expect(phone.noted("store").last?["generation"] == 1)
+  }
+
+  @Test func `a wall clock out of range is stamped as the largest integer of the wire`() {
+    var phone = CoreDriver(CoreDriver.start(), draws: .fixed(0), wall: .max)
+    phone.up()
+    phone.advance(to: 1_000)
+    phone.send(1)
+    #expect(phone.last(.outboxSubmit)?.params["entry"]?["createdAt"] == .integer(9_007_199_254_740_991))
+  }
+
   // MARK: Premises and states
 
   @Test func `premises follow the screen: edit waits, holds, and is gone`() {

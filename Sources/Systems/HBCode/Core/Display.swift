@@ -33,20 +33,15 @@ package struct Display: Hashable, Sendable {
   /// Text of the pinned status: the last live thinking row of the active run (HB-PROJ-02).
   package var pinned: String?
 
-  /// O(n) in the rows of the timeline. Echoes come in operation order.
+  /// O(n) in the live rows; the canonical ones are kept ready by the timeline. Echoes come in operation order.
   package init(_ timeline: Timeline, echoes: [Echo]) {
-    rows = []
-    rows.reserveCapacity(timeline.canonical.count + 4)
-    // The wire keeps typed identities unique, not operations: one row per item ID all the same (HB-INV-32).
+    rows = timeline.canonicalDisplay
+    // A live row of an operation that a canonical row has is settled; two live ones of one operation share an item ID.
     var operations = Set<String>()
-    func add(_ row: Row, _ origin: DisplayRow.Origin) {
-      if row.type == .user, let operation = row.operationId, !operations.insert(operation).inserted { return }
-      rows.append(DisplayRow(row, origin: origin))
-    }
-    for row in timeline.canonical where Display.isListed(row) { add(row, .canonical) }
     for row in timeline.unsettledLive {
       if Display.isListed(row) {
-        add(row, .live)
+        if row.type == .user, let operation = row.operationId, !operations.insert(operation).inserted { continue }
+        rows.append(DisplayRow(row, origin: .live))
       } else if row.type == .thinking, !row.isSubagentPanel, row.runId != nil, row.runId == timeline.live.activeRun?.runId {
         pinned = row.text
       }
@@ -57,14 +52,14 @@ package struct Display: Hashable, Sendable {
   }
 
   /// Thinking and subagent rows leave the list (HB-PROJ-02, -03).
-  private static func isListed(_ row: Row) -> Bool { row.type != .thinking && !row.isSubagentPanel }
+  static func isListed(_ row: Row) -> Bool { row.type != .thinking && !row.isSubagentPanel }
 
   /// Pending, live and canonical user row of one operation share this ID (HB-PROJ-04).
   package static func itemID(operation: String) -> String { "user:op:\(operation)" }
 }
 
 extension DisplayRow {
-  fileprivate init(_ row: Row, origin: Origin) {
+  init(_ row: Row, origin: Origin) {
     let id: String
     if row.type == .user, let operation = row.operationId { id = Display.itemID(operation: operation) } else { id = row.identity }
     self.init(id: id, origin: origin, text: row.text)

@@ -56,6 +56,7 @@ package struct Phone: ClientCore {
   var action: Gesture?
 
   private var isScreenChanged = false
+  private var isQueueChanged = false
   private var lastShown: (key: HostKey?, rows: [DisplayRow]) = (nil, [])
   private var lastQueue: (key: HostKey?, entries: [ShownEntry]) = (nil, [])
 
@@ -100,7 +101,10 @@ package struct Phone: ClientCore {
 
   /// Epoch milliseconds that the device shows now; only stamps and the 48 h rule use them.
   var wallMilliseconds: Int64 {
-    settings.wallClockMilliseconds + (now.nanoseconds + wallShift.nanoseconds) / 1_000_000
+    let passed = (now + wallShift).nanoseconds / 1_000_000
+    let (sum, overflows) = settings.wallClockMilliseconds.addingReportingOverflow(passed)
+    // What is stamped must be an integer of the wire.
+    return overflows ? largestSafeInteger : min(max(sum, -largestSafeInteger), largestSafeInteger)
   }
 
   /// The connection is up and the desktop can take a request.
@@ -159,7 +163,7 @@ package struct Phone: ClientCore {
 
   // MARK: Launch and lifecycle
 
-  private mutating func lifecycle(_ change: Lifecycle) {
+  mutating func lifecycle(_ change: Lifecycle) {
     switch change {
     case .launched: launch()
     case .background: enterBackground()
@@ -566,7 +570,10 @@ package struct Phone: ClientCore {
     let situation = self.situation(of: key)
     var effects: [OutboxChain.Effect] = []
     body(&chains[key, default: OutboxChain(session: key.session)], situation, &effects)
-    if key == screen?.main { isScreenChanged = true }
+    if key == screen?.main {
+      isScreenChanged = true
+      isQueueChanged = true
+    }
     for effect in effects { carryOut(effect, of: key) }
     storeWrites()
   }
@@ -702,6 +709,8 @@ package struct Phone: ClientCore {
       note("show", ["host": .string(screen.name), "rows": .array(list)])
     }
     lastShown = (screen, rows)
+    guard isQueueChanged || lastQueue.key != screen.main else { return }
+    isQueueChanged = false
     let entries = chains[screen.main]?.shownEntries ?? []
     if lastQueue.key != screen.main || entries != lastQueue.entries {
       note("queue", ["session": .string(screen.session), "entries": .array(entries.map(\.json))])

@@ -107,13 +107,11 @@ extension Phone {
       markStale(screen, .refresh)
     case .edit(let operation, let text, let send, let ids): edit(operation, text, send: send, ids)
     case .remove(let operation, let ids):
-      act(on: operation) { chain, situation, mutationId, effects in
-        chain.remove(operation, mutationId: ids.mutationId ?? mutationId(), situation, &effects)
-      }
+      guard let (lane, mutationId) = lane(of: operation, ids, sendNow: false) else { return }
+      withChain(lane) { chain, situation, effects in chain.remove(operation, mutationId: mutationId, situation, &effects) }
     case .sendNow(let operation, let ids):
-      act(on: operation) { chain, situation, mutationId, effects in
-        chain.sendNow(operation, mutationId: ids.mutationId ?? mutationId(), situation, &effects)
-      }
+      guard let (lane, mutationId) = lane(of: operation, ids, sendNow: true) else { return }
+      withChain(lane) { chain, situation, effects in chain.sendNow(operation, mutationId: mutationId, situation, &effects) }
     case .reorder(let queueId, let place, let ids):
       guard let screen else { return refuse("no chat is on screen") }
       let mutationId = ids.mutationId ?? freshIdentifier()
@@ -124,9 +122,8 @@ extension Phone {
     case .older:
       guard let screen else { return refuse("no chat is on screen") }
       loadOlder(screen)
-    case .background, .foreground:
-      // The world turns these into `Input.lifecycle`.
-      refuse("background and foreground are lifecycle changes")
+    case .background: lifecycle(.background)
+    case .foreground: lifecycle(.foreground)
     }
   }
 
@@ -183,17 +180,13 @@ extension Phone {
     }
   }
 
-  private mutating func act(
-    on operation: String,
-    _ body: (inout OutboxChain, OutboxChain.Situation, () -> String, inout [OutboxChain.Effect]) -> Void
-  ) {
-    guard let screen, premise(ofEntry: operation, sendNow: action?.name == "sendNow") == .holds else {
-      return refuse("the entry does not allow it now")
+  /// The session of an entry that the user may act on now, and the mutation to make; refuses and notes it otherwise.
+  private mutating func lane(of operation: String, _ ids: ActionIDs, sendNow: Bool) -> (HostKey, mutationId: String)? {
+    guard let screen, premise(ofEntry: operation, sendNow: sendNow) == .holds else {
+      refuse("the entry does not allow it now")
+      return nil
     }
-    // Drawn only when the gesture brings none, so that identifiers of other actions stay what they are.
-    let needsIdentifier = action?.fields["ids"]?["mutationId"] == nil
-    let identifier = needsIdentifier ? freshIdentifier() : ""
-    withChain(screen.main) { chain, situation, effects in body(&chain, situation, { identifier }, &effects) }
+    return (screen.main, ids.mutationId ?? freshIdentifier())
   }
 
   /// The Stop control (spec B.2): not in the serial chain, not repeated.

@@ -20,12 +20,12 @@ import Wire
 ///   "outbox": {"ses-01": {"revision": 5, "entries": [ …entries of B.4… ]}},  // last desktop list, known to the phone
 ///   "replaySet": {"generation": 3, "scopes": {"desk-1|projects/garden|ses-01": {"order": ["op-1"], "operations":
 ///                 {"op-1": {"state": "pending", "entry": {…}, "firstSentAt": 1790000000000, "supersedes": "op-0"}}}}},
-///   "hosts": [{"session": "ses-01", "thread": null, "envelope": { …11 keys of B.3… }, "counter": 0, "stale": false}],
+///   "hosts": [{"session": "ses-01", "envelope": { …11 keys of B.3… }, "counter": 0, "stale": false}],
 ///   "drafts": {"ses-01": "half a sentence"}    // composer text of a main timeline
 /// }
 /// ```
 ///
-/// `hosts` are least recently selected first; their envelopes have been applied. An operation of the replay set with a mutation is of
+/// `hosts` are main timelines, least recently selected first; their envelopes have been applied. An operation of the replay set with a mutation is of
 /// unknown outcome (HB-OUTBOX-20); one without is confirmed. Entries of `outbox` that are not in the replay set are known as listed.
 package struct StartState: Sendable {
   package struct Place: Hashable, Sendable {

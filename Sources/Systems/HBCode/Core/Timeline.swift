@@ -23,6 +23,8 @@ package struct Timeline: Hashable, Sendable {
   package private(set) var canonicalIdentities: Set<String> = []
   /// Operations of canonical user rows.
   package private(set) var canonicalOperations: Set<String> = []
+  /// Display rows of the window, kept because live changes come ten times a second and leave them as they are.
+  private(set) var canonicalDisplay: [DisplayRow] = []
   /// Live rows of the last applied answer whose counter did not move (HB-SNAP-12).
   package var liveLayer: [Row] = []
   package var pagination: Pagination?
@@ -44,7 +46,12 @@ package struct Timeline: Hashable, Sendable {
     for row in canonical {
       canonicalIdentities.insert(row.identity)
       if let identity = row.operationIdentity { canonicalIdentities.insert(identity) }
-      if row.type == .user, let operation = row.operationId { canonicalOperations.insert(operation) }
+    }
+    canonicalDisplay = []
+    for row in canonical {
+      // The wire keeps typed identities unique, not operations: one row per item ID all the same (HB-INV-32).
+      let isNew = row.operationIdentity == nil || canonicalOperations.insert(row.operationId ?? "").inserted
+      if isNew, Display.isListed(row) { canonicalDisplay.append(DisplayRow(row, origin: .canonical)) }
     }
   }
 
