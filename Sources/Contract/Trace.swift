@@ -135,7 +135,8 @@ package struct Trace: Sendable {
 /// - `core`: `timer` {timer} and `stored` {key, bytes} are written by the world, so that a stop can lie between any two effects.
 /// - `core` (what the client says about itself): `accepted` {operation, text, lane, action, supersedes?}: one user action became one
 ///   operation, noted while that gesture is handled (so the entry follows the gesture's, at its instant); `action` is the gesture's name,
-///   or `earlier` for an operation that the client already had when it was first launched. `says` {operation, state}: what the client
+///   or `earlier` for an operation that the client already had when it was first launched, or that it takes over from the server's
+///   list because the user acts on it. `says` {operation, state}: what the client
 ///   tells the user about it, state one of `ClientWord`, at each change and, after each launch, again for every operation that it still
 ///   holds. `shown` {operation, form}.
 /// - `twin` (the ledger, evidence): `saved` {operation, text, lane, n}, `delivered` {operation, run}, `history` {operation, row},

@@ -92,6 +92,8 @@ package struct OutboxChain: Sendable {
     case send(Work, params: JSONObject)
     /// One user action became this operation.
     case accepted(operation: String, text: String, supersedes: String?)
+    /// The user acts on an entry that only the desktop listed: the phone keeps it in its own books from now on.
+    case adopted(operation: String, text: String)
     /// The operation is in another state of D.4.
     case changed(operation: String, OutboxOperation)
     case says(operation: String, Vocabulary.ClientWord)
@@ -228,7 +230,7 @@ package struct OutboxChain: Sendable {
       operation.sendNowAfterCheck = mutationId
       table[id] = operation
     case .confirmed, .error:
-      insert(id, operation)
+      insert(id, operation, &out)
       resubmit(id, mutationId: mutationId, &out)
       speak(&out)
       goOn(situation, &out)
@@ -265,7 +267,7 @@ package struct OutboxChain: Sendable {
     operation.sendNowAfterCheck = nil
     operation.isAtFront = false
     operation.state = .removing(.waiting)
-    insert(id, operation)
+    insert(id, operation, &out)
     out.append(.write(operation: id, operation.record))
     out.append(.changed(operation: id, operation))
     waiting.append(.remove(operation: id, mutationId: mutationId))
@@ -730,6 +732,12 @@ package struct OutboxChain: Sendable {
   private mutating func insert(_ id: String, _ operation: OutboxOperation) {
     if table[id] == nil { active.append(id) }
     table[id] = operation
+  }
+
+  /// As above, for an action of the user on an entry that may be known from the desktop's list only.
+  private mutating func insert(_ id: String, _ operation: OutboxOperation, _ out: inout [Effect]) {
+    if table[id] == nil { out.append(.adopted(operation: id, text: operation.entry.submit.userText)) }
+    insert(id, operation)
   }
 
   // MARK: The check's wait

@@ -603,6 +603,8 @@ package struct Phone: ClientCore {
       fields["intent"] = action?.fields["intent"]
       fields["supersedes"] = supersedes.map(JSON.string)
       note("accepted", fields)
+    case .adopted(let id, let text):
+      note("accepted", ["operation": .string(id), "text": .string(text), "lane": .string(key.session), "action": "earlier"])
     case .says(let id, let word):
       storeWrites()
       note("says", ["operation": .string(id), "state": .string(word.rawValue)])
