@@ -799,6 +799,20 @@ import Wire
     #expect(phone.requests(.outboxSubmit).count == 1)
   }
 
+  @Test func `HB-INV-08 HB-INV-50 a receipt that cannot be decoded changes nothing: the 20 s decide`() {
+    var phone = ready(CoreDriver.list(5, "op-a"))
+    phone.send(1)
+    phone.advance(to: 100)
+    phone.answer(.outboxSubmit, ["outcome": "updated", "revision": 6, "entries": [["queueId": ""]]])
+    #expect(phone.noted("answer.invalid").last?["reason"] == "entry.queueId.blank")
+    #expect(phone.states("op-1") == ["new", "sent"])
+    phone.answer(.outboxSubmit, CoreDriver.list(6, "op-1", outcome: "perhaps"))
+    #expect(phone.noted("answer.invalid").last?["reason"] == "outcome.unknown")
+    phone.advance(to: 20_000)
+    #expect(phone.states("op-1") == ["new", "sent", "unknown"])
+    #expect(phone.queue == ["op-a queued", "op-1 queued"])
+  }
+
   @Test func `a stored set that cannot be read is noted and nothing is sent`() {
     var phone = CoreDriver(CoreDriver.start(), store: Store([ReplaySet.storeKey: Array("{}".utf8)]), launch: 1)
     #expect(phone.noted("store.invalid").last?["reason"] == "replaySet.form")

@@ -422,6 +422,7 @@ package struct Phone: ClientCore {
     switch match {
     case .awaited(let entry):
       note("res", fields)
+      if isUnreadable(response, of: entry) { return requests.putBack(entry) }
       out.append(.disarm(TimerName.request(entry.id).id))
       ended(entry, response.result.mapError { OutboxChain.Failed(.error($0)) })
     case .late:
@@ -431,6 +432,23 @@ package struct Phone: ClientCore {
       fields["unknown"] = true
       note("res", fields)
     }
+  }
+
+  /// Whether this is the receipt of a mutation that cannot be decoded: it changes nothing, so the time limit decides (HB-INV-08, -50).
+  /// A check fails at once instead (spec B.4).
+  private mutating func isUnreadable(_ response: ResponseMessage, of entry: RequestTable.Entry) -> Bool {
+    guard case .outbox(_, let work) = entry.purpose, work != .check, case .success(let json) = response.result else { return false }
+    do throws(DecodeFailure) {
+      _ = try work.answer(json)
+      return false
+    } catch {
+      noteUnreadable(work, error)
+      return true
+    }
+  }
+
+  private mutating func noteUnreadable(_ work: OutboxChain.Work, _ failure: DecodeFailure) {
+    note("answer.invalid", ["method": .string(work.method.rawValue), "reason": .string(failure.reason), "at": .string(failure.at)])
   }
 
   /// A request ended: with its answer, an error, a time limit or the connection.
@@ -656,7 +674,7 @@ package struct Phone: ClientCore {
       do throws(DecodeFailure) {
         answer = .success(try work.answer(json))
       } catch {
-        note("answer.invalid", ["method": .string(work.method.rawValue), "reason": .string(error.reason), "at": .string(error.at)])
+        noteUnreadable(work, error)
         answer = .failure(OutboxChain.Failed(.undecodable(error)))
       }
     }

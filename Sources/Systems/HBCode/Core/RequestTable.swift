@@ -50,6 +50,9 @@ package struct RequestTable: Sendable {
     return dropped[id].map(Match.late) ?? .unknown
   }
 
+  /// The answer counts as none: the request is awaited as before.
+  package mutating func putBack(_ entry: Entry) { awaited[entry.id] = entry }
+
   /// The time limit of a request has passed: its answer counts as late from now on.
   package mutating func expire(_ id: String) -> Entry? {
     guard let entry = awaited[id] else { return nil }
