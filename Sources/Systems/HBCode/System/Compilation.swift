@@ -25,6 +25,7 @@ package func hbcodeScenario(
     }
     if found.silent == nil { break }
   }
+  scenario.facts.draws = hbcodeDraws(of: frames, scenario)
   return scenario
 }
 

@@ -109,7 +109,4 @@ extension Compilation {
     }
     return ["generation": 1, "scopes": .object(all)]
   }
-
-  /// Jitter that can be read back: u of waits whose rule is known (SCENARIO.md 5).
-  func draws() -> [String: [Double]] { [:] }
 }

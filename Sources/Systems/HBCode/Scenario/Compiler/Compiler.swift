@@ -104,7 +104,6 @@ struct Compilation {
       origin: origin, wallClockMilliseconds: wall, start: .zero, end: traffic.end, intents: intents, conditions: conditions,
       outages: outages(), notes: notes)
     facts.oneWay = traffic.delays
-    facts.draws = draws()
     let desktops = desktopStates()
     let client = clientStart()
     facts.notes = notes
