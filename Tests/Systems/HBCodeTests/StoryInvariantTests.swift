@@ -1,6 +1,8 @@
 import Contract
 import HBCodeDialect
 import HBCodeScenario
+import HBCodeSystem
+import Oracles
 import Replay
 import Simulation
 import TestSupport
@@ -59,7 +61,7 @@ import Wire
           Tale.intent(
             "remove-\(number)", at + 400, .remove(operation: operation, ids: ActionIDs(mutationId: "m-rm-\(number)")),
             target: "send-\(operation)"))
-      case 2: intents.append(Tale.intent("older-\(number)", at + 900, .older))
+      case 2: intents.append(Tale.intent("older-\(number)", at + 3_500, .older))
       default: break
       }
       at += Int64(300 + pick(9_000))
@@ -91,6 +93,11 @@ import Wire
       let runs = told.entries(.twin, "run", "state=started").compactMap { $0["run"]?.string }
       #expect(Set(runs).count == runs.count, "two runs of one id: \(place)")
 
+      let judgement = Judge.judge(told.trace, claims: hbcode.claims)
+      for claim in judgement.claims where !claim.violations.isEmpty {
+        Issue.record("\(claim.id), \(place): \(claim.violations.map(\.happened).joined(separator: " "))")
+      }
+
       var labeler = HBCodeLabeler()
       var versions: [String: OverlayVersion] = [:]
       var lists: [String: (revision: Int64, entries: JSON)] = [:]
@@ -121,6 +128,17 @@ import Wire
       }
     }
     #expect(saves >= 12)
+  }
+
+  @Test func `the twin of a compiled session gives the recorded frames to the recorded requests`() throws {
+    for seed in UInt64(1)...12 {
+      let original = scenario(seed)
+      let told = try Tale.story(original).run()
+      let frames = ScenarioRunTests.frames(told, until: original.facts.end)
+      let compiled = try hbcodeScenario(of: frames, wallClockMilliseconds: Hand.wall, origin: "test")
+      let words = ScenarioRunTests.words(Audit.run(hbcode, compiled, frames).differences.filter { $0.audit == 1 })
+      #expect(words.isEmpty, "seed \(seed): \(words.prefix(4))")
+    }
   }
 
   @Test func `HB-INV-60 equal runs give equal traces`() throws {

@@ -1,9 +1,7 @@
 import Contract
-import Faults
-import HBCodeCore
 import HBCodeDialect
 import HBCodeScenario
-import HBCodeTwin
+import HBCodeSystem
 import Replay
 import Simulation
 import TestSupport
@@ -12,17 +10,7 @@ import Wire
 
 /// The hbcode phone against the hbcode twin in a world, for stories: oneWay 50 ms, u = 0.
 enum Tale {
-  /// Claims, audits and normal forms are none of a story's business.
-  static let system = ChatSystem(
-    name: "hbcode", title: "hbcode", behaviourVersion: 1, tieOrder: [.frame, .tape, .timer, .user, .displayFrame],
-    labels: Method.allCases.flatMap { [(FrameLabel.Role.request, $0.rawValue), (.response, $0.rawValue)] }
-      + EventName.allCases.map { (.event, $0.rawValue) },
-    states: Phone.states, mutations: Method.allCases.filter(\.isKeyed).map(\.rawValue),
-    snapshots: [Method.load.rawValue, Method.loadThread.rawValue], makeLabeler: { HBCodeLabeler() },
-    compile: { _, _, _ in Hand.scenario() }, readScenario: { _ in Hand.scenario() },
-    makeCore: { Phone(settings: $0, store: $1) },
-    makeTwin: { scenario, random in DesktopTwin(scenario: scenario as? HBCodeScenario ?? Hand.scenario(), random: random) },
-    normalForm: { _ in [] }, claims: [], quietPhase: .seconds(90))
+  static let system = hbcode
 
   static func story(_ scenario: HBCodeScenario) -> Story { Story(system, scenario).jitter(0) }
 

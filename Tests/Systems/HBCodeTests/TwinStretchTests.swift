@@ -132,6 +132,20 @@ import Wire
     #expect(missing.twin.finish(at: Hand.at(60_000)).map(\.fields["id"]) == ["after-stop"])
   }
 
+  @Test func `a recorded stop of a run that outlives the recording takes at least until its end`() throws {
+    var stretch = Hand.stretch("op1", run: "run-1", orders: 2, length: 9_600)
+    stretch.end = .open(why: "the recording ends")
+    let stop = Intent(
+      id: "stop", at: Hand.at(18_000), gesture: UserAction.stop(session: Hand.session, ids: ActionIDs(mutationId: "m-stop")).gesture)
+    for (mutation, end) in [("m-stop", "0:20.000 aborted"), ("m-other", "0:18.250 aborted")] {
+      var bench = TwinBench(Hand.scenario(tape: [stretch], intents: [stop], end: 20_000))
+      try bench.submit("op1", at: 10_050)
+      bench.ask(.stop, ["sessionId": .string(Hand.session), "runId": "run-1"], key: "run.chatStop:\(mutation)", at: 18_050)
+      bench.run(to: 60_000)
+      #expect(bench.noted("run", "state").last == end)
+    }
+  }
+
   @Test func `no steer enters where a stop or the end of the recording ends the stretch`() throws {
     var stretch = Hand.stretch("op1", run: "run-1", orders: 2, length: 8_000)
     stretch.end = .open(why: "the recording ends")

@@ -165,30 +165,40 @@ extension DesktopTwin {
 
   // MARK: Stop and silence
 
-  /// A stop of the active run is taken in: it ends after the recorded stop time.
-  mutating func takeStop(_ lane: Int) {
+  /// A stop of the active run is taken in, under this mutation id: it ends after the recorded stop time.
+  mutating func takeStop(_ lane: Int, _ mutation: String?) {
     guard let run = ledgers[lane].run, !run.isStopping else { return }
-    var time = DesktopTwin.usualStopTime
-    if let recorded = run.recorded, let stretch = tape.stopped(run: recorded, session: ledgers[lane].id),
-      let known = stopTime(stretch, lane)
-    {
-      time = known
-    } else {
+    let recorded = run.recorded.flatMap { tape.stopped(run: $0, session: ledgers[lane].id) }
+    var time = recorded.flatMap { stopTime($0, lane) }
+    if time == nil {
+      time = max(DesktopTwin.usualStopTime, leastStopTime(run, lane, mutation))
       basis("stop time of run \(run.id)", .assumed)
     }
     let token = nextToken()
     ledgers[lane].run?.isStopping = true
     ledgers[lane].run?.token = token
-    push(.stop(lane: lane, token: token), at: now + time, rank: Int.max)
+    push(.stop(lane: lane, token: token), at: now + (time ?? .zero), rank: Int.max)
   }
 
   /// From the acceptance of the recorded stop to the recorded end.
   private func stopTime(_ stretch: Stretch, _ lane: Int) -> Interval? {
     if let time = stretch.stopTime { return max(.zero, time) }
     guard case .stopped(let id) = stretch.end, let intent = intents[id], let begin = stretch.recordedBegin else { return nil }
-    let accepted = intent.at + facts.delay(of: Endpoint("/v1/desktops/" + ledgers[lane].desktop))
-    let time = begin + stretch.length - accepted
+    let time = begin + stretch.length - acceptance(of: intent, lane)
     return time < .zero ? nil : time
+  }
+
+  private func acceptance(of intent: Intent, _ lane: Int) -> Instant {
+    intent.at + facts.delay(of: Endpoint("/v1/desktops/" + ledgers[lane].desktop))
+  }
+
+  /// A recorded stop whose run was still active when the recording ended took at least until then.
+  private func leastStopTime(_ run: Run, _ lane: Int, _ mutation: String?) -> Interval {
+    guard let intent = mutation.flatMap({ intentOfMutation[$0] }).flatMap({ intents[$0] }), let recorded = run.recorded,
+      let stretch = tape.open(run: recorded, session: ledgers[lane].id), let begin = stretch.recordedBegin
+    else { return .zero }
+    let accepted = acceptance(of: intent, lane)
+    return accepted >= begin ? begin + stretch.length - accepted : .zero
   }
 
   mutating func endStopped(_ lane: Int, _ token: Int) {

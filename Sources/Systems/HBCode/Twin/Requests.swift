@@ -376,7 +376,7 @@ extension DesktopTwin {
 
   private mutating func stop(_ arrival: Arrival, _ lane: Int) throws(WireError) -> JSON {
     let runId = try arrival.params.text("runId")
-    if ledgers[lane].run?.id == runId { takeStop(lane) }
+    if ledgers[lane].run?.id == runId { takeStop(lane, arrival.mutation) }
     return ["outcome": "updated"]
   }
 
@@ -392,7 +392,7 @@ extension DesktopTwin {
     else { return try listAnswer(lane, outcome: "blocked") }
     ledgers[lane].entries[index].handoff = .requested
     listChanged(lane)
-    takeStop(lane)
+    takeStop(lane, arrival.mutation)
     return try listAnswer(lane, outcome: "updated")
   }
 

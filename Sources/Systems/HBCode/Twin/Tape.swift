@@ -115,10 +115,16 @@ struct Tape: Sendable {
 
   /// The stretch of a recorded run that a stop ended.
   func stopped(run recorded: String, session: String) -> Stretch? {
-    stretches.first { stretch in
-      if case .stopped = stretch.end { return stretch.run?.runId == recorded && stretch.session == session }
-      return false
-    }
+    stretch(run: recorded, session: session) { if case .stopped = $0 { true } else { false } }
+  }
+
+  /// The stretch of a recorded run at whose end the recording shows it still active.
+  func open(run recorded: String, session: String) -> Stretch? {
+    stretch(run: recorded, session: session) { if case .open = $0 { true } else { false } }
+  }
+
+  private func stretch(run recorded: String, session: String, ending: (StretchEnd) -> Bool) -> Stretch? {
+    stretches.first { $0.run?.runId == recorded && $0.session == session && ending($0.end) }
   }
 
   /// The stretches that wait for nothing else once this has happened.

@@ -338,7 +338,8 @@ extension Compilation {
     case .failed: return .failed
     case .cancelled: return .cancelled
     case .aborted:
-      let stop = traffic.exchanges.indices.last {
+      // A run that is stopping takes no second stop: the first one counts.
+      let stop = traffic.exchanges.indices.first {
         let exchange = traffic.exchanges[$0]
         return exchange.method == .stop && exchange.session == session.id && exchange.fate != .lostRequest && exchange.error == nil
           && exchange.request.params["runId"]?.string == life.run.runId && traffic.arrival($0) <= end
