@@ -90,7 +90,8 @@ enum DemoCommand {
       let writer = try JournalWriter(
         path: path + ".journal",
         facts: CaptureFacts(
-          toolVersion: Version.number, system: system.name, wallClockMs: clock.wallClockAtStart / 1_000_000, upstream: upstream.description))
+          toolVersion: Version.number, system: system.name, wallClockMs: clock.wallClockAtStart / 1_000_000, upstream: upstream.description)
+      )
       journal = writer
       return writer
     }

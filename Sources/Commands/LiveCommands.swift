@@ -23,8 +23,8 @@ enum LiveCommands {
       Option("allow-remote", nil, "listen on addresses that other machines can reach"),
       Option("output", "DIR", short: "o", "keep the trace as DIR/run.chatrun"), SystemChoice.option, RecordingCommands.json,
     ],
-    detail: "The scenario's time begins with the first client. Ends on Ctrl-C, SIGTERM or --duration and then prints what its ledger holds: "
-      + "each operation with attempts, keys and saves. The client's own side is not visible here, so there is no verdict. Rules that "
+    detail: "The scenario's time begins with the first client. Ends on Ctrl-C, SIGTERM or --duration and then prints what its ledger "
+      + "holds: each operation with attempts, keys and saves. The client's own side is not visible here, so there is no verdict. Rules that "
       + "act on the app cannot be used.",
     examples: ["chatbench serve two-chats.chatrec --listen 127.0.0.1:8080 --fault drop,response,*,nth=3"],
     run: { arguments, console in
@@ -133,7 +133,8 @@ enum LiveCommands {
     try Folder.make(folder)
     let file = RunFile(trace: result.trace, rules: result.rules, divergences: [], cannotSay: [], command: "", proof: .notRun)
     try file.write(
-      to: "\(folder)/run.chatrun", plan: settings.plan.json, scenario: subject.scenario.json, user: .string(settings.user.name), verdict: .null)
+      to: "\(folder)/run.chatrun", plan: settings.plan.json, scenario: subject.scenario.json, user: .string(settings.user.name),
+      verdict: .null)
   }
 
   /// What this side saw of each operation: the ledger's entries, the wire's attempts, the client's last word.

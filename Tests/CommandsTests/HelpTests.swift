@@ -1,17 +1,21 @@
 import Testing
 
 @Suite struct HelpTests {
+  static let commands = [
+    "capture", "list", "show", "check", "seal", "scenario", "replay", "report", "serve", "drive", "demo", "systems", "faults",
+  ]
+
   @Test func `the overview lists every command and every exit status`() throws {
     let result = try Tool.run(["help"])
     #expect(result.status == 0)
-    for name in ["capture", "list", "show", "check", "seal", "scenario", "replay", "report", "serve", "drive", "demo", "systems", "faults"] {
+    for name in HelpTests.commands {
       #expect(result.out.contains("\n  \(name) "), "\(name) is missing")
     }
     for status in [0, 1, 2, 64, 65, 66, 69, 70, 73, 74, 130] { #expect(result.out.contains("\n  \(status) "), "\(status) is missing") }
     #expect(try Tool.run(["--version"]).out == "chatbench 0.1.0\n")
   }
 
-  @Test(arguments: ["capture", "list", "show", "check", "seal", "scenario", "replay", "report", "serve", "drive", "demo", "systems", "faults"])
+  @Test(arguments: commands)
   func `each command explains itself within 96 columns, with an example`(_ name: String) throws {
     let page = try Tool.run(["help", name])
     #expect(page.status == 0)
