@@ -296,4 +296,17 @@ import Wire
     phone.answer(.outboxLoad, CoreDriver.list(6, "op-a", "op-1"))
     #expect(phone.rows.filter { $0.hasPrefix("+") } == [])
   }
+
+  @Test func `HB-PROJ-05 an echo stays while a submit of unknown outcome is sent again`() {
+    var phone = CoreDriver(CoreDriver.start(outbox: CoreDriver.list(5, "op-a")))
+    phone.up()
+    phone.send(1)
+    phone.advance(to: 30_000)
+    phone.answer(.outboxLoad, CoreDriver.list(5, "op-a"))
+    #expect(phone.states("op-1").suffix(2) == ["unknown", "sent"])
+    #expect(phone.rows.filter { $0.hasPrefix("+") } == ["+user:op:op-1"])
+    phone.advance(to: 50_000)
+    #expect(phone.states("op-1").last == "unknown")
+    #expect(phone.rows.filter { $0.hasPrefix("+") } == ["+user:op:op-1"])
+  }
 }

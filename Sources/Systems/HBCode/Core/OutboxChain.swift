@@ -454,6 +454,7 @@ package struct OutboxChain: Sendable {
       params["intent"] = .string(intent.rawValue)
       params["supersedesOperationId"] = operation.supersedes.map(JSON.string) ?? .null
       params["entry"] = operation.entry.submit.json
+      operation.isRepeated = operation.state == .unknown
       operation.state = .sent
       operation.entry.error = nil
       operation.wasMissing = false

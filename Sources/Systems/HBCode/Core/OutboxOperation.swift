@@ -61,6 +61,8 @@ package struct OutboxOperation: Hashable, Sendable {
   package var confirmation = Confirmation.none
   /// A check since its outcome became unknown did not find it (HB-OUTBOX-18).
   package var wasMissing = false
+  /// What is under way repeats a submit of unknown outcome.
+  package var isRepeated = false
   /// A desktop list showed it accepted (HB-OUTBOX-12).
   package var wasAccepted = false
   /// Send now was asked for while the outcome was unknown: the mutation to make if the entry is listed (HB-SHEET-12).

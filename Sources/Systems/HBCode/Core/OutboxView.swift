@@ -89,7 +89,9 @@ extension OutboxChain {
     for item in shownEntries where item.entry.submit.threadId == thread {
       let id = item.entry.operationId
       let state = self[id]?.state
-      guard item.entry.status == .sending || state == .unknown || state == .stranded else { continue }
+      // While a resend is under way its outcome is as unknown as before: the words do not leave the screen for a round trip.
+      let isResent = state == .sent && self[id]?.isRepeated ?? false
+      guard item.entry.status == .sending || state == .unknown || state == .stranded || isResent else { continue }
       let echo = Echo(operation: id, text: item.entry.submit.userText)
       if state == nil { foreign.append(echo) } else { echoes[id] = echo }
     }
