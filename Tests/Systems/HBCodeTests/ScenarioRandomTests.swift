@@ -124,6 +124,34 @@ enum RandomSession {
     #expect(ledger(again) == ledger(told), "\(losses[seed % losses.count])")
   }
 
+  /// A recorder on real sockets sees each frame a little later than it was sent; the order on a connection stays.
+  @Test(arguments: 0..<20) func `a recording with the noise of real sockets compiles to the same stretches`(seed: Int) throws {
+    let original = try RandomSession.scenario(seed)
+    let told = try Story(hbcode, original).seed(UInt64(seed)).run()
+    var frames = recording(of: told.trace).filter { $0.at <= original.facts.end }
+    let exact = try ScenarioRunTests.compiled(frames)
+    let noise = SeededRandom(seed: UInt64(seed)).fork("noise")
+    var last = Instant.zero
+    for index in frames.indices {
+      last = max(last, frames[index].at + .nanoseconds(Int64(noise.index(below: 400_000, at: index))))
+      frames[index].at = last
+    }
+    let scenario = try ScenarioRunTests.compiled(frames)
+    #expect(scenario.tape.map(\.id) == exact.tape.map(\.id))
+    #expect(scenario.tape.map(\.end) == exact.tape.map(\.end))
+    #expect(scenario.tape.map(\.outcome) == exact.tape.map(\.outcome))
+    for (noisy, quiet) in zip(scenario.tape, exact.tape) {
+      let begin = noisy.delay.nanoseconds - quiet.delay.nanoseconds
+      let length = noisy.length.nanoseconds - quiet.length.nanoseconds
+      #expect(begin.magnitude < 2_000_000 && length.magnitude < 2_000_000, "\(noisy.id)")
+    }
+    #expect(scenario.facts.conditions.isEmpty, "\(scenario.facts.conditions.map(\.reason))")
+    let assumed = scenario.facts.notes.filter { $0.basis == .assumed }.map(\.what)
+    #expect(assumed == exact.facts.notes.filter { $0.basis == .assumed }.map(\.what))
+    let differences = ScenarioRunTests.words(Audit.twin(hbcode, scenario, frames).differences)
+    #expect(differences.isEmpty, "\(differences)")
+  }
+
   @Test(arguments: 0..<60) func `changed frames never crash the compiler with its twin`(seed: Int) throws {
     let told = try Story(hbcode, RandomSession.scenario(seed % 6)).jitter(0).run()
     var frames = recording(of: told.trace).filter { $0.at <= ScriptedPhone.seconds(60) }

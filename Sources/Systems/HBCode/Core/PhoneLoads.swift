@@ -220,9 +220,9 @@ extension Phone {
   }
 
   /// Purpose of the draws for waits that begin with a completed load: those that a recording shows (SCENARIO.md 5).
-  static let afterLoad = "load"
+  package static let afterLoad = "load"
   /// Purpose of the other draws: on activation, after a tick, when the base drops. A load that completes replaces most of them.
-  static let otherwise = "load-tick"
+  package static let otherwise = "load-tick"
 
   mutating func armCadence(_ key: HostKey, _ purpose: String) {
     guard key == screen, let host = host(key) else { return }

@@ -17,22 +17,30 @@ func hbcodeDraws(of frames: [Frame], _ scenario: HBCodeScenario) -> [String: [Do
   var known: [String: [Int: Double]] = [:]
   for _ in 0..<mostRounds {
     var draws: [String: [Double]] = [:]
-    for purpose in requests.keys {
-      draws[purpose] = (0..<mostDraws).map { known[purpose]?[$0] ?? untold($0) }
+    for timer in requests.keys {
+      for (place, purpose) in purposes(of: timer).enumerated() {
+        draws[purpose] = (0..<mostDraws).map { known[purpose]?[$0] ?? untold($0, place) }
+      }
     }
     var last: [String: Int] = [:]
     var hasChanged = false
     for wait in Playback(frames, scenario, draws).waits() {
-      guard let list = draws[wait.purpose], let asked = requests[wait.purpose] else { continue }
-      let from = last[wait.purpose].map { $0 + 1 } ?? 0
-      guard let (number, base) = which(wait, list, from: from) else { continue }
-      last[wait.purpose] = number
+      guard let asked = requests[wait.timer] else { continue }
+      // The draw that it took: the first of either purpose that fits.
+      var taken: (purpose: String, number: Int, base: Interval)?
+      for purpose in purposes(of: wait.timer) where taken == nil {
+        guard let list = draws[purpose] else { continue }
+        let from = last[purpose].map { $0 + 1 } ?? 0
+        if let (number, base) = which(wait, list, from: from) { taken = (purpose, number, base) }
+      }
+      guard let (purpose, number, base) = taken else { continue }
+      last[purpose] = number
       // The first recorded request that this wait can have led to.
       guard let met = asked.first(where: { $0 >= wait.armed + base }), met <= wait.armed + base.scaled(by: 1 + jitter) else { continue }
       let u = Double((met - wait.armed).nanoseconds) / Double(base.nanoseconds) - 1
       let own = min(max(u, 0), jitter)
-      if known[wait.purpose]?[number] != own {
-        known[wait.purpose, default: [:]][number] = own
+      if known[purpose]?[number] != own {
+        known[purpose, default: [:]][number] = own
         hasChanged = true
       }
     }
@@ -56,19 +64,26 @@ private let mostRounds = 24
 private let mostFrames = 20_000
 
 /// A u that stands for the k-th wait: near the upper end, each 4 µs of a 10 s wait from the next.
-private func untold(_ k: Int) -> Double { jitter - Double(k + 1) * 4e-7 }
+private func untold(_ k: Int, _ place: Int) -> Double { jitter - Double(k + 1) * 4e-7 - Double(place) * 2e-7 }
+
+/// The purposes of draws that arm a timer of the phone: a periodic load after a completed load, or otherwise.
+private func purposes(of timer: String) -> [String] {
+  guard timer.hasPrefix("load:") else { return [timer] }
+  let host = timer.dropFirst("load:".count)
+  return ["\(Phone.afterLoad):\(host)", "\(Phone.otherwise):\(host)"]
+}
 
 /// Which draw a wait took, and of what base.
 private func which(_ wait: Playback.Wait, _ list: [Double], from: Int) -> (number: Int, base: Interval)? {
   let length = wait.due - wait.armed
-  let bases = wait.purpose.hasPrefix("load:") ? [LoadCadence.fast, LoadCadence.slow] : [OutboxChain.checkWait]
+  let bases = wait.timer.hasPrefix("load:") ? [LoadCadence.fast, LoadCadence.slow] : [OutboxChain.checkWait]
   for number in from..<max(from, list.count) {
     for base in bases where base.scaled(by: 1 + list[number]) == length { return (number, base) }
   }
   return nil
 }
 
-/// Instants of the requests that waits lead to, by purpose.
+/// Instants of the requests that waits lead to, by timer.
 private func recordedRequests(_ frames: [Frame]) -> [String: [Instant]] {
   guard frames.count <= mostFrames else { return [:] }
   let reader = HBCodeReader()
@@ -89,7 +104,8 @@ private func recordedRequests(_ frames: [Frame]) -> [String: [Instant]] {
 /// The phone with the recorded server frames and the intents at their instants; what it arms is noted, what it sends is dropped.
 private struct Playback {
   struct Wait {
-    var purpose: String
+    /// `load:<host>` or `check:<session>`.
+    var timer: String
     var armed: Instant
     var due: Instant
   }
@@ -211,7 +227,7 @@ private struct Playback {
         generation += 1
         timers[id] = generation
         queue.push(.timer(id, generation: generation), at: max(at, now), eventClass: 2)
-        if let purpose = Playback.purpose(id) { found.append(Wait(purpose: purpose, armed: now, due: at)) }
+        if let purpose = Playback.purpose(id) { found.append(Wait(timer: purpose, armed: now, due: at)) }
       case .disarm(let id): timers[id] = nil
       case .store, .note: break
       }

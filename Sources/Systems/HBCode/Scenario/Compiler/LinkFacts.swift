@@ -22,7 +22,8 @@ extension Compilation {
         service.append(ServiceRule(key: exchange.key, method: exchange.request.method, nth: nth, what: what))
       }
       let slow = traffic.serviceTime(index) - exchange.lateBy
-      if slow > .zero { rule(.slow(slow)) }
+      // Less than that is the noise of a recorder; as a service time it would turn answers and events round.
+      if slow > Compilation.sameInstant { rule(.slow(slow)) }
       if let error = exchange.error, Compilation.isNoRule(error.code) {
         rule(.refused(error))
         note("\(exchange.request.method) was refused with \(error.code)", [exchange.frame], .recorded)

@@ -124,7 +124,8 @@ extension Compilation {
   mutating func addStep(_ index: Int, at: Instant, _ changes: [Change], _ increment: Int64) {
     let begin = stretches[index].recordedBegin ?? .zero
     let last = stretches[index].steps.last?.offset ?? .zero
-    var offset = max(at - begin, last)
+    // What opens a stretch leaves the desktop with its beginning.
+    var offset = max(at - begin <= Compilation.sameInstant ? .zero : at - begin, last)
     if offset > stretches[index].length {
       if offset - stretches[index].length > Compilation.sameInstant {
         note("rows of \(stretches[index].id) are first seen at \(at), after its end: put at its end", [], .assumed)
