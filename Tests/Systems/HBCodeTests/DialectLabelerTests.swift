@@ -230,10 +230,10 @@ private typealias Samples = DialectSamples
       ])
     #expect(
       forms.map { JSONWriter.text($0.content) } == [
-        #"{"id":"run.chatOutboxLoad#1","method":"run.chatOutboxLoad","params":{"sessionId":"s"}}"#,
-        #"{"id":"run.chatOutboxLoad#2","method":"run.chatOutboxLoad","params":{"sessionId":"s"}}"#,
-        #"{"id":"run.chatOutboxLoad#2","result":{"a":[{"x":2.5,"y":1}],"z":1}}"#,
-        #"{"id":"run.chatOutboxLoad#1","method":"run.chatOutboxLoad","params":{"sessionId":"s"}}"#, #"{"at":5,"event":"e","n":5.75}"#,
+        #"{"id":"run.chatOutboxLoad","method":"run.chatOutboxLoad","params":{"sessionId":"s"}}"#,
+        #"{"id":"run.chatOutboxLoad","method":"run.chatOutboxLoad","params":{"sessionId":"s"}}"#,
+        #"{"id":"run.chatOutboxLoad~2","result":{"a":[{"x":2.5,"y":1}],"z":1}}"#,
+        #"{"id":"run.chatOutboxLoad","method":"run.chatOutboxLoad","params":{"sessionId":"s"}}"#, #"{"at":5,"event":"e","n":5.75}"#,
       ])
     #expect(forms[0].sequence == 3)
     #expect(forms[0].at == Instant(nanoseconds: 7))

@@ -148,7 +148,7 @@ enum RandomSession {
     #expect(scenario.facts.conditions.isEmpty, "\(scenario.facts.conditions.map(\.reason))")
     let assumed = scenario.facts.notes.filter { $0.basis == .assumed }.map(\.what)
     #expect(assumed == exact.facts.notes.filter { $0.basis == .assumed }.map(\.what))
-    let differences = ScenarioRunTests.words(Audit.twin(hbcode, scenario, frames).differences)
+    let differences = ScenarioRunTests.words(Audit.run(hbcode, scenario, frames).differences)
     #expect(differences.isEmpty, "\(differences)")
   }
 

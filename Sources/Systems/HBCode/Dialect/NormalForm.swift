@@ -4,7 +4,8 @@ import Wire
 
 /// The frames of one side in the form that audits compare (SCENARIO.md 5), in the order given.
 ///
-/// Requests have their ordinal per connection and method in place of their id (`run.chatLoad#2`), and so have their answers. Members
+/// Requests have their ordinal per connection and method in place of their id (`run.chatLoad#2`), and so have their answers; rule-timed
+/// requests have the method only. Members
 /// stand in byte order of their names; integers by value; stamps in whole milliseconds. A string with a redacted part becomes
 /// `NormalFrame.anyString`. Opens, closes, clock steps and marks are no messages and have no normal form.
 ///
@@ -18,7 +19,8 @@ package func hbcodeNormalForm(_ frames: [Frame]) -> [NormalFrame] {
 
 private struct NormalForm {
   private struct Request {
-    var number: Int
+    /// `run.chatLoad#2`, or `run.chatLoad~2` for a rule-timed one.
+    var number: String
     var method: String
   }
 
@@ -52,18 +54,21 @@ private struct NormalForm {
     let usual = TimingRule.within(frame.direction == .in ? byServer : byUser)
     switch reader.message(of: frame.payload) {
     case .request(let request):
-      let counter = Place(connection: ordinal, text: request.method)
+      let timing = frame.direction == .out ? rule(of: request, on: ordinal) : usual
+      // The count of rule-timed requests may differ by one: they are counted apart, and have no ordinal themselves.
+      var name = request.method
+      if case .band = timing { name += "~" } else { name += "#" }
+      let counter = Place(connection: ordinal, text: name)
       let number = counts[counter, default: 0] + 1
       counts[counter] = number
-      requests[Place(connection: ordinal, text: request.id)] = Request(number: number, method: request.method)
+      requests[Place(connection: ordinal, text: request.id)] = Request(number: "\(name)\(number)", method: request.method)
       var named = request
-      named.id = "\(request.method)#\(number)"
-      let timing = frame.direction == .out ? rule(of: request, on: ordinal) : usual
+      if case .band = timing { named.id = request.method } else { named.id = "\(name)\(number)" }
       return made("request \(request.method)", named.json.normal, timing)
     case .response(let response):
       let request = requests[Place(connection: ordinal, text: response.id)]
       var named = response
-      if let request { named.id = "\(request.method)#\(request.number)" }
+      if let request { named.id = request.number }
       return made("response \(request?.method ?? "?")", named.json.normal, usual)
     case .event(let event): return made("event \(event.name)", event.json.normal, usual)
     case .invalid(let failure):

@@ -36,7 +36,8 @@ func hbcodeDraws(of frames: [Frame], _ scenario: HBCodeScenario) -> [String: [Do
       guard let (purpose, number, base) = taken else { continue }
       last[purpose] = number
       // The first recorded request that this wait can have led to.
-      guard let met = asked.first(where: { $0 >= wait.armed + base }), met <= wait.armed + base.scaled(by: 1 + jitter) else { continue }
+      let latest = wait.armed + base.scaled(by: 1 + jitter) + slack
+      guard let met = asked.first(where: { $0 >= wait.armed + base - slack }), met <= latest else { continue }
       let u = Double((met - wait.armed).nanoseconds) / Double(base.nanoseconds) - 1
       let own = min(max(u, 0), jitter)
       if known[purpose]?[number] != own {
@@ -56,6 +57,8 @@ func hbcodeDraws(of frames: [Frame], _ scenario: HBCodeScenario) -> [String: [Do
 
 /// HB-LOAD-08, HB-OUTBOX-11: up to 30 percent are added.
 private let jitter = 0.3
+/// A recorder's clock and the phone's are this far apart at most (SCENARIO.md 5, "Equal means").
+private let slack = Interval.milliseconds(5)
 /// Waits of one purpose that are looked for; beyond them the seed draws.
 private let mostDraws = 512
 /// Times that the phone lives through the recording.
