@@ -654,6 +654,14 @@ import Wire
     try expect("HB-INV-34", exercised: 1) { story(&$0, counter: 8, dropped: true) }
     try expect("HB-INV-34", exercised: 1, broken: 1) { story(&$0, counter: 8, dropped: false) }
     try expect("HB-INV-34", exercised: 1, broken: 1) { story(&$0, counter: 7, dropped: true) }
+    // The app ends during the load; a load of the next launch has the same number and sees no event.
+    try expect("HB-INV-34", exercised: 0) { tale in
+      tale.load(1, at: 0)
+      tale.world("launch", at: 1_000, ["n": 1])
+      tale.core("event", at: 1_050, ["name": "chat:run-started", "verdict": "used", "host": "ses-01"])
+      tale.load(1, at: 1_100)
+      tale.loaded(1, at: 1_200, "applied", ["captured": 1, "counter": 1, "droppedLive": false])
+    }
   }
 
   @Test func `HB-INV-50 rows or versions that change with bad data are found`() throws {

@@ -122,9 +122,12 @@ let renderingClaims: [Claim] = [
     var outcome = Evidence.outcome("no live event overtook a load")
     let evidence = Evidence(index)
     let reader = HBCodeReader()
+    let launches = index.indices(.world, "launch")
     for start in evidence.notes("load.start") {
+      // Numbers begin again with each launch.
+      let nextLaunch = launches.first { $0 > start.index } ?? Int.max
       guard let host = start["host"]?.string, let number = start["op"]?.int,
-        let end = evidence.notes("load.end").first(where: { $0.index > start.index && $0["op"]?.int == number }),
+        let end = evidence.notes("load.end").first(where: { $0.index > start.index && $0["op"]?.int == number }), end.index < nextLaunch,
         end["outcome"]?.string == "applied"
       else { continue }
       let between = (start.index + 1)..<end.index
