@@ -34,11 +34,10 @@ package struct FrameComparison {
   }
 
   private func align(_ recorded: [NormalFrame], _ replayed: [NormalFrame], spare: Int) -> [Divergence] {
-    let redacted = recorded.map { FrameComparison.isRedacted($0.content) }
     func equal(_ x: Int, _ y: Int) -> Bool {
       guard recorded[x].name == replayed[y].name else { return false }
       if recorded[x].content == replayed[y].content { return true }
-      return redacted[x] && NormalFrame.firstDifference(recorded[x].content, replayed[y].content) == nil
+      return NormalFrame.firstDifference(recorded[x].content, replayed[y].content) == nil
     }
     var pairs = Alignment.pairs(recorded.count, replayed.count, equal)
     // Among equal frames next to each other the alignment takes any: the nearest in time is meant.
@@ -99,16 +98,6 @@ package struct FrameComparison {
     found += missing.map { Divergence(kind: .missing, audit: audit, frame: $0.sequence, at: $0.at, name: $0.name) }
     found += new.map { Divergence(kind: .new, audit: audit, at: $0.at, name: $0.name, replayed: FrameComparison.text($0.content)) }
     return found
-  }
-
-  /// Whether a redacted string stands anywhere within.
-  private static func isRedacted(_ value: JSON) -> Bool {
-    if value == NormalFrame.anyString { return true }
-    switch value {
-    case .array(let items): return items.contains(where: isRedacted)
-    case .object(let object): return object.members.contains { isRedacted($0.value) }
-    default: return false
-    }
   }
 
   /// JSON text, cut after 400 bytes; nil for what is absent.

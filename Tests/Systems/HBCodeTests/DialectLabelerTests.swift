@@ -278,6 +278,9 @@ private typealias Samples = DialectSamples
     #expect(difference(same.without("/event")) == "event")
     #expect(difference(same.with("/more", 1)) == "more")
     #expect(NormalFrame.firstDifference(["a": 1], ["a": 2])?.left == 1)
+    // Stamps may be a millisecond apart, other numbers may not.
+    #expect(NormalFrame.firstDifference(["at": 1_790_000_000_000], ["at": 1_790_000_000_001]) == nil)
+    #expect(NormalFrame.firstDifference(["at": 1_790_000_000_000], ["at": 1_790_000_000_002])?.path == "at")
     #expect(NormalFrame.firstDifference(["a": 1], ["a": 2])?.right == 2)
     let absent = NormalFrame.firstDifference([1, 2], [1])
     #expect(absent?.left == 2)

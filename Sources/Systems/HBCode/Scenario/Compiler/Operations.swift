@@ -162,6 +162,7 @@ extension Compilation {
 
   /// The instant of the event that first lists an operation, when it is the very change that took it in: then its submit came late.
   private func movedAcceptance(_ id: String, _ session: SessionSightings, _ index: Int, _ at: Instant) -> Instant? {
+    if let own = ownChange(index, session, after: at) { return own }
     guard let first = session.firstListed[id], first.isEvent, first.at > at + Compilation.sameInstant,
       traffic.sockets[traffic.exchanges[index].socket].isUp(from: at, to: first.at),
       let position = session.lists.firstIndex(where: { $0.source.frame == first.frame })
@@ -173,6 +174,19 @@ extension Compilation {
     guard let answer = traffic.exchanges[index].answer else { return nil }
     let departure = traffic.departure(answer.at, traffic.exchanges[index].socket)
     return departure - first.at <= Compilation.sameInstant && first.at - departure <= Compilation.sameInstant ? first.at : nil
+  }
+
+  /// When the event of a request's own change left (it carries the revision of the answer), if that is after its arrival and the answer
+  /// is late too: the request itself came late then, and answer and event keep their order.
+  private func ownChange(_ index: Int, _ session: SessionSightings, after arrival: Instant) -> Instant? {
+    let exchange = traffic.exchanges[index]
+    guard traffic.serviceTime(index) > Compilation.sameInstant, let answer = exchange.answer,
+      case .success(let result) = answer.result, let revision = result["revision"]?.integer
+    else { return nil }
+    let departure = traffic.departure(answer.at, exchange.socket) + Compilation.sameInstant
+    return session.lists.first {
+      $0.source.isEvent && $0.list.revision == revision && $0.source.at > arrival && $0.source.at <= departure
+    }?.source.at
   }
 
   /// Notes the fate of a request without an answer, and the link condition that explains it.
@@ -199,6 +213,13 @@ extension Compilation {
 
   /// Removals, reorders, stops and reads without an answer.
   private mutating func judgeOtherRequests() {
+    for index in traffic.exchanges.indices {
+      let exchange = traffic.exchanges[index]
+      guard exchange.method == .outboxRemove || exchange.method == .outboxReorder, let session = exchange.session.flatMap({ sessions[$0] })
+      else { continue }
+      let arrival = traffic.arrival(index)
+      if let own = ownChange(index, session, after: arrival) { traffic.exchanges[index].lateBy = own - arrival }
+    }
     for index in traffic.exchanges.indices where traffic.exchanges[index].answer == nil {
       let exchange = traffic.exchanges[index]
       guard exchange.fate == .answered, let id = exchange.session, let session = sessions[id] else { continue }
