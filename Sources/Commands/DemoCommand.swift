@@ -109,6 +109,7 @@ enum DemoCommand {
     loop.run()
     withExtendedLifetime(signals) {}
     _ = client.stop()
+    try LiveCommands.linger(loop)
     session.stop()
     _ = server.stop()
     if let failure = session.failure { throw failure }

@@ -92,6 +92,7 @@ enum LiveCommands {
       client.begin()
       try run(loop, duration: nil)
       let result = client.stop()
+      try linger(loop)
       try keep(result, subject, settings, arguments)
       if client.failedAttempts > 0 {
         console.say("chatbench: \(RecordingCommands.count(client.failedAttempts, "attempt")) to connect to \(upstream) failed")
@@ -126,6 +127,14 @@ enum LiveCommands {
     if let duration { end.arm(after: .seconds(Int64(min(duration, 1 << 30)))) }
     loop.run()
     withExtendedLifetime((signals, end)) {}
+  }
+
+  /// Lets the closing handshakes go out: a recording should not show a client that vanished.
+  static func linger(_ loop: EventLoop) throws {
+    let end = try loop.timer { loop.stop() }
+    end.arm(after: .milliseconds(250))
+    loop.run()
+    withExtendedLifetime(end) {}
   }
 
   private static func keep(_ result: RunResult, _ subject: RunSubject, _ settings: WorldSettings, _ arguments: Arguments) throws {

@@ -236,6 +236,8 @@ package struct ServiceRule: Hashable, Sendable {
     case slow(Interval)
     /// The desktop gave this error and saved nothing.
     case refused(WireError)
+    /// The desktop took the request in this much after its arrival: ledger, events and answer are late alike.
+    case takenLate(Interval)
     /// The steer was accepted this much after the submit (D.5).
     case steerAccepted(after: Interval)
   }

@@ -654,6 +654,7 @@ extension ServiceRule {
       refusal.add("message", error.message, unless: "", JSON.string)
       refusal.add("permanent", error.permanent, unless: false, JSON.bool)
       members.add("refused", refusal.json)
+    case .takenLate(let by): members.add("takenLate", by.scenarioJSON)
     case .steerAccepted(let after): members.add("steerAccepted", after.scenarioJSON)
     }
     return members.json
@@ -665,9 +666,10 @@ extension ServiceRule {
     let method = try fields.nonblank("method")
     let nth = Int(try fields.integer("nth", default: 1, in: 1...1_000_000_000))
     let what: What
-    let named = fields.names.filter { ["slow", "refused", "steerAccepted"].contains($0) }
+    let named = fields.names.filter { ["slow", "refused", "takenLate", "steerAccepted"].contains($0) }
     switch (named.count, named.first) {
     case (1, "slow"): what = .slow(try fields.interval("slow"))
+    case (1, "takenLate"): what = .takenLate(try fields.interval("takenLate"))
     case (1, "steerAccepted"): what = .steerAccepted(after: try fields.interval("steerAccepted"))
     case (1, _):
       var error = try Fields(try fields.required("refused"), at: path + ".refused")
@@ -676,7 +678,7 @@ extension ServiceRule {
           code: try error.nonblank("code"), message: try error.text("message", default: ""),
           permanent: try error.flag("permanent", default: false)))
       try error.finish()
-    default: throw JSONError(path: path, problem: "needs one of slow, refused, steerAccepted")
+    default: throw JSONError(path: path, problem: "needs one of slow, refused, takenLate, steerAccepted")
     }
     self.init(key: key, method: method, nth: nth, what: what)
     try fields.finish()

@@ -30,6 +30,8 @@ package struct DesktopTwin: Twin {
     case accept(lane: Int, operation: String)
     /// A run that nobody continued, stopped or showed the end of, finishes.
     case silence(lane: Int, token: Int)
+    /// A request that the desktop takes in later than it arrived.
+    case request(RequestMessage, ConnectionID, Refusal?, [ServiceRule.What])
     /// A run that was asked to stop ends.
     case stop(lane: Int, token: Int)
   }
@@ -167,6 +169,7 @@ package struct DesktopTwin: Twin {
 
   private mutating func perform(_ due: Due) {
     switch due {
+    case .request(let request, let connection, let refusal, let rules): take(request, on: connection, refusal, rules)
     case .start: start()
     case .begin(let stretch): beginByCause(stretch)
     case .cause(let stretch): happened(stretch)

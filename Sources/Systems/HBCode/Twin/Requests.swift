@@ -68,14 +68,23 @@ extension DesktopTwin {
   }
 
   private mutating func answer(_ request: RequestMessage, on connection: ConnectionID, _ refusal: Refusal?) {
-    let method = Method(rawValue: request.method)
     let rules = service.arrived(method: request.method, key: request.idempotencyKey)
+    for case .takenLate(let by) in rules where by > .zero {
+      // Like a frame that arrives then: before everything else of that instant.
+      return push(.request(request, connection, refusal, rules), at: now + by, rank: -2)
+    }
+    take(request, on: connection, refusal, rules)
+  }
+
+  mutating func take(_ request: RequestMessage, on connection: ConnectionID, _ refusal: Refusal?, _ rules: [ServiceRule.What]) {
+    let method = Method(rawValue: request.method)
     var delay = Interval.zero
     var refused: WireError?
     var steerDelay: Interval?
     for rule in rules {
       switch rule {
       case .slow(let by): delay = delay + by
+      case .takenLate: break
       case .refused(let error): refused = error
       case .steerAccepted(let after): steerDelay = after
       }

@@ -21,7 +21,8 @@ extension Compilation {
       func rule(_ what: ServiceRule.What) {
         service.append(ServiceRule(key: exchange.key, method: exchange.request.method, nth: nth, what: what))
       }
-      let slow = traffic.serviceTime(index) - exchange.lateBy
+      let slow = traffic.serviceTime(index) - exchange.lateBy - exchange.takenLate
+      if exchange.takenLate > .zero { rule(.takenLate(exchange.takenLate)) }
       // Less than that is the noise of a recorder; as a service time it would turn answers and events round.
       if slow > Compilation.sameInstant { rule(.slow(slow)) }
       if let error = exchange.error, Compilation.isNoRule(error.code) {

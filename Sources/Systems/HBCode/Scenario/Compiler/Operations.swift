@@ -147,7 +147,10 @@ extension Compilation {
       operation.acceptedAt = seen
       note("\(id) is seen at \(seen), before any submit of it", operation.submits.map { traffic.exchanges[$0].frame })
     }
-    if let index = operation.acceptedBy, let at = operation.acceptedAt, let moved = movedAcceptance(id, session, index, at) {
+    if let index = operation.acceptedBy, let at = operation.acceptedAt, let own = ownChange(index, session, after: at) {
+      traffic.exchanges[index].takenLate = own - at
+      operation.acceptedAt = own
+    } else if let index = operation.acceptedBy, let at = operation.acceptedAt, let moved = movedAcceptance(id, session, index, at) {
       let late = moved - at
       traffic.exchanges[index].lateBy = late
       operation.acceptedAt = moved
@@ -162,7 +165,6 @@ extension Compilation {
 
   /// The instant of the event that first lists an operation, when it is the very change that took it in: then its submit came late.
   private func movedAcceptance(_ id: String, _ session: SessionSightings, _ index: Int, _ at: Instant) -> Instant? {
-    if let own = ownChange(index, session, after: at) { return own }
     guard let first = session.firstListed[id], first.isEvent, first.at > at + Compilation.sameInstant,
       traffic.sockets[traffic.exchanges[index].socket].isUp(from: at, to: first.at),
       let position = session.lists.firstIndex(where: { $0.source.frame == first.frame })
@@ -177,7 +179,7 @@ extension Compilation {
   }
 
   /// When the event of a request's own change left (it carries the revision of the answer), if that is after its arrival and the answer
-  /// is late too: the request itself came late then, and answer and event keep their order.
+  /// is late too: the desktop took it in then, and answer and event keep their order.
   private func ownChange(_ index: Int, _ session: SessionSightings, after arrival: Instant) -> Instant? {
     let exchange = traffic.exchanges[index]
     guard traffic.serviceTime(index) > Compilation.sameInstant, let answer = exchange.answer,
@@ -218,7 +220,7 @@ extension Compilation {
       guard exchange.method == .outboxRemove || exchange.method == .outboxReorder, let session = exchange.session.flatMap({ sessions[$0] })
       else { continue }
       let arrival = traffic.arrival(index)
-      if let own = ownChange(index, session, after: arrival) { traffic.exchanges[index].lateBy = own - arrival }
+      if let own = ownChange(index, session, after: arrival) { traffic.exchanges[index].takenLate = own - arrival }
     }
     for index in traffic.exchanges.indices where traffic.exchanges[index].answer == nil {
       let exchange = traffic.exchanges[index]

@@ -53,6 +53,8 @@ struct Traffic {
     var fate = Fate.answered
     /// How much later than the link takes it arrived, as far as that shows.
     var lateBy = Interval.zero
+    /// How much after its arrival the desktop took it in.
+    var takenLate = Interval.zero
     /// Position among the requests with the same key, or of the same method and session, from 1.
     var attempt = 1
 
