@@ -550,6 +550,14 @@ import Wire
     try expect("HB-INV-25", exercised: 2, broken: 1) { story(&$0, gap: 9_999, pending: true) }
     try expect("HB-INV-25", exercised: 2) { story(&$0, gap: 60_000, pending: false) }
     try expect("HB-INV-25", exercised: 2, broken: 1) { story(&$0, gap: 59_999, pending: false) }
+    // Pending when the first began, settled before the second.
+    try expect("HB-INV-25", exercised: 2) { tale in
+      tale.op("op-1", "removing", at: 0)
+      tale.load(1, at: 100, reason: "periodic")
+      tale.loaded(1, at: 200)
+      tale.op("op-1", "done", at: 5_000)
+      tale.load(2, at: 12_000, reason: "periodic")
+    }
   }
 
   @Test func `HB-INV-25 a periodic load without a connection or beside an older page is found`() throws {

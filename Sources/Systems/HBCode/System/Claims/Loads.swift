@@ -401,6 +401,8 @@ private func isIdle(_ index: TraceIndex, _ host: String, _ before: LoadLife, _ l
   var states: [String: String] = [:]
   var run: String?
   for entry in index.entries[..<load.start.index] {
+    // What was pending when the first of the two began was pending between them, whatever became of it since.
+    if entry.index == before.start.index, run != nil || !states.values.allSatisfy({ $0 == "done" }) { return false }
     if entry.party == .world, entry.kind == "launch" {
       states = [:]
       run = nil
