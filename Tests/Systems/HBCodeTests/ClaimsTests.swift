@@ -650,6 +650,43 @@ import Wire
     try expect("HB-INV-33", exercised: 1, broken: 1) { story(&$0, after: []) { $0.loaded(1, at: 90, "failed") } }
   }
 
+  @Test func `HB-INV-33 a row of the overlay that is not on screen is found`() throws {
+    let yes = #"{"type":"user","id":"u-2","operationId":"op-2","text":"Yes"}"#
+    let done = #"{"type":"agent-reply","id":"a-2","text":"Done."}"#
+    func story(
+      _ tale: inout ClaimTale, _ blocks: String, shown: [(String, String)], then more: [(String, String)]? = nil, twice: String? = nil
+    ) {
+      let version: JSONObject = ["sessionId": "ses-01", "settlementEpoch": 3, "revision": 2]
+      for blocks in [blocks, twice].compactMap(\.self) {
+        tale.event(.timelineOverlay, at: 10, version, payload: #"{"event":"chat:timeline-overlay","blocks":[\#(blocks)]}"#)
+      }
+      tale.overlay(3, 2, at: 10)
+      tale.show(shown, at: 10)
+      if let more { tale.show(more, at: 90) }
+    }
+    // Saved rows of the same identity stand for live ones; what is never in the list is not missed.
+    try expect("HB-INV-33", exercised: 0) { story(&$0, done, shown: [("agent-reply:a-2", "live")]) }
+    try expect("HB-INV-33", exercised: 0) { story(&$0, done, shown: [("agent-reply:a-2", "canonical")]) }
+    try expect("HB-INV-33", exercised: 0) { story(&$0, yes, shown: [("user:u-2", "canonical")]) }
+    try expect("HB-INV-33", exercised: 0) { story(&$0, #"{"type":"thinking","id":"t"}"#, shown: []) }
+    try expect("HB-INV-33", exercised: 0) { story(&$0, #"{"type":"activity","id":"p","panel":"subagent"}"#, shown: []) }
+    // Which of two overlays of one version the client has cannot be told.
+    try expect("HB-INV-33", exercised: 0) { story(&$0, done, shown: [], twice: yes) }
+    // A saved row with the same words is another row.
+    try expect("HB-INV-33", exercised: 1, broken: 1) { story(&$0, yes, shown: [("user:op:op-1", "canonical")]) }
+    try expect("HB-INV-33", exercised: 1, broken: 1) { story(&$0, done, shown: [("agent-reply:a-1", "canonical")]) }
+    // Once per row, however often the screen changes.
+    try expect("HB-INV-33", exercised: 1, broken: 1) { story(&$0, done, shown: [], then: [("agent-reply:a-1", "canonical")]) }
+    // The overlay moves and the screen stays as it was.
+    try expect("HB-INV-33", exercised: 1, broken: 1) { tale in
+      tale.show([("agent-reply:a-1", "canonical")], at: 0)
+      tale.event(
+        .timelineOverlay, at: 10, ["sessionId": "ses-01", "settlementEpoch": 3, "revision": 2],
+        payload: #"{"event":"chat:timeline-overlay","blocks":[\#(done)]}"#)
+      tale.overlay(3, 2, at: 10)
+    }
+  }
+
   @Test func `HB-INV-34 a run of an overtaken snapshot is found`() throws {
     func story(_ tale: inout ClaimTale, counter: Int64, dropped: Bool) {
       tale.load(1, at: 0)

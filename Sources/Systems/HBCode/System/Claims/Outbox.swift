@@ -465,7 +465,8 @@ private func checksOnTime(_ evidence: Evidence) -> ClaimOutcome {
           }
           if gap > most, isUndisturbed(session, chain, from.at, from.at + most, evidence) {
             outcome.breaks(
-              entry, nil, "A message of \(session) waited since \(from.at); the look at the outbox came after \(gap), later than 13 s.",
+              entry, states.keys.sorted().first { ["unknown", "retry"].contains(states[$0] ?? "") },
+              "A message of \(session) waited since \(from.at); the look at the outbox came after \(gap), later than 13 s.",
               [from.entry])
           }
         }

@@ -1,5 +1,6 @@
 import Contract
 import HBCodeDialect
+import Oracles
 import Simulation
 import Wire
 
@@ -44,10 +45,11 @@ let renderingClaims: [Claim] = [
             outcome.breaks(
               entry, nil,
               "The overlay of \(host) went back at \(entry.at) from epoch \(before.version.epoch), revision \(before.version.revision) to epoch \(epoch), "
-                + "revision \(revision).", [before.entry])
+                + "revision \(revision)\(differing(before.blocks, blocks)).", [before.entry])
           } else if version == before.version, let old = before.blocks, let blocks, !old.isEquivalent(to: blocks) {
             outcome.breaks(
-              entry, nil, "The blocks of epoch \(epoch), revision \(revision) of \(host) changed at \(entry.at).", [before.entry])
+              entry, nil, "The blocks of epoch \(epoch), revision \(revision) of \(host) changed at \(entry.at)\(differing(old, blocks)).",
+              [before.entry])
           }
         }
         shown[host] = (version, entry.index, blocks)
@@ -76,43 +78,65 @@ let renderingClaims: [Claim] = [
   },
   Claim(
     "HB-INV-33", "Settling by identity",
-    "A live row leaves the screen only because a saved row shares its identity or the overlay or the snapshot moved.",
+    "A live row leaves the screen only because a saved row shares its identity or the overlay or the snapshot moved; what the overlay on "
+      + "screen holds is shown.",
     per: "a live row that left the screen or was settled", on: .clientOnly
   ) { index in
     var outcome = Evidence.outcome("no live row left the screen")
+    let evidence = Evidence(index)
+    var overlays = ArrivedOverlays()
     var last: TraceEntry?
     var moved = false
+    var missed: Set<String> = []
+    /// A row of the overlay that is neither live nor saved on screen was settled by something else than its identity.
+    func look(_ show: TraceEntry, at entry: TraceEntry) {
+      guard let host = show["host"]?.string else { return }
+      let now = rows(show)
+      for (item, saved) in overlays.listed(host) where now[item] == nil && now[saved] == nil && missed.insert(item).inserted {
+        outcome.exercised += 1
+        outcome.breaks(
+          entry, operation(ofItem: item), "Row \(item) of the overlay of \(host) is not on screen at \(entry.at), neither live nor saved.",
+          [show.index])
+      }
+    }
     for entry in index.entries {
       switch (entry.party, entry.kind) {
-      case (.world, "launch"): last = nil
-      case (.core, "overlay"): if entry["host"]?.string == last?["host"]?.string { moved = true }
+      case (.world, "launch"):
+        last = nil
+        overlays.forget()
+      case (.core, "host.release"): if let key = entry["key"]?.string { overlays.forget(key) }
+      case (.link, "arrive"): overlays.arrived(entry, index)
+      case (.core, "overlay"):
+        overlays.moved(entry)
+        guard let before = last, before["host"] == entry["host"] else { continue }
+        moved = true
+        if !evidence.handling(after: entry.index).contains(where: { evidence.isNote($0, "show") }) { look(before, at: entry) }
       case (.core, "load.end"):
         if entry["host"]?.string == last?["host"]?.string, ["applied", "unavailable"].contains(entry["outcome"]?.string ?? "") {
           moved = true
         }
-      case (.core, "event"):
-        // A run's end hides what only a running turn shows (PROJ-02).
-        if (entry["name"]?.string ?? "").hasPrefix("chat:run-"), entry["verdict"]?.string == "used" { moved = moved || false }
       case (.core, "show"):
         defer {
           last = entry
           moved = false
         }
+        look(entry, at: entry)
         guard let before = last, before["host"] == entry["host"] else { continue }
         let now = rows(entry)
         for (id, origin) in rows(before).sorted(by: { $0.key < $1.key }) where origin == "live" {
           if now[id] == "live" { continue }
           outcome.exercised += 1
           if now[id] == nil, !moved {
-            let operation = id.hasPrefix("user:op:") ? String(id.dropFirst(8)) : nil
             outcome.breaks(
-              entry, operation, "Live row \(id) left the screen at \(entry.at), and neither the overlay nor a snapshot had moved.",
+              entry, operation(ofItem: id),
+              "Live row \(id) left the screen at \(entry.at), and neither the overlay nor a snapshot had moved.",
               [before.index])
           }
         }
       default: break
       }
     }
+    if outcome.exercised > 0 { outcome.remark = nil }
     return outcome
   },
   Claim(
@@ -154,7 +178,8 @@ let renderingClaims: [Claim] = [
       if brings, end["droppedLive"]?.bool != true {
         outcome.breaks(
           end, nil,
-          "Load \(number) of \(host) was overtaken by a live event at \(index.entries[first].at) and its live rows or run were taken.",
+          "Load \(number) of \(host) was overtaken by a live event at \(index.entries[first].at) and what is live in it was taken: "
+            + "\((live.compactMap(identity) + [result["activeRun"]?["runId"]?.string].compactMap(\.self)).joined(separator: ", ")).",
           [start.index, first])
         continue
       }
@@ -214,6 +239,71 @@ let renderingClaims: [Claim] = [
     on: .clientOnly, needsProof: true
   ) { _ in ClaimOutcome(exercised: 0, remark: "not run twice (--prove)") },
 ]
+
+/// The rows by which two lists of blocks differ, as the end of a sentence; nothing where one of them is not known.
+private func differing(_ old: JSON?, _ new: JSON?) -> String {
+  guard let old = old?.array, let new = new?.array else { return "" }
+  let names = (new + old).filter { row in
+    !(old.contains { $0.isEquivalent(to: row) } && new.contains { $0.isEquivalent(to: row) })
+  }
+  return names.isEmpty ? "" : ": " + names.compactMap(identity).uniqued.prefix(3).joined(separator: ", ")
+}
+
+/// What the overlays that arrived hold, by host and version, and which of them each host has on screen.
+private struct ArrivedOverlays {
+  private let reader = HBCodeReader()
+  /// Nil where it is not sure what the client got: frames that a rule changed, two overlays of one version.
+  private var blocks: [String: [JSON]?] = [:]
+  /// Rows that leave the list whatever the overlay says (HB-PROJ-03).
+  private var hidden: Set<String> = []
+  private var current: [String: String] = [:]
+
+  private func name(_ host: String, _ epoch: Int64, _ revision: Int64) -> String { "\(host) \(epoch) \(revision)" }
+
+  mutating func forget() { current = [:] }
+  mutating func forget(_ host: String) { current[host] = nil }
+
+  mutating func arrived(_ entry: TraceEntry, _ index: TraceIndex) {
+    guard let sent = index.frame(ofEntry: entry.index), sent.direction == .in else { return }
+    let isSnapshot = sent.role == .response && [.load, .loadThread].contains(Method(rawValue: sent.name))
+    guard isSnapshot || sent.name == EventName.timelineOverlay.rawValue else { return }
+    let send = index.entries[sent.entry]
+    guard let session = send["sessionId"]?.string, let epoch = send["settlementEpoch"]?.integer, let revision = send["revision"]?.integer
+    else { return }
+    let host = send["threadId"]?.string.map { "\(session)/\($0)" } ?? session
+    let isChanged = sent.faults.contains { ["corrupt", "truncate", "replace"].contains(index.entries[$0].kind) }
+    let json = isChanged ? nil : send.payload.flatMap(reader.json(of:))
+    for row in json?["result"]?["timeline"]?.array ?? [] where row["panel"] != nil { if let id = identity(row) { hidden.insert(id) } }
+    let new = (json?["result"]?["liveOverlay"] ?? json)?["blocks"]?.array
+    let name = name(host, epoch, revision)
+    if let known = blocks[name] {
+      if let known, let new, known.count == new.count, zip(known, new).allSatisfy({ $0.isEquivalent(to: $1) }) { return }
+      blocks[name] = .some(nil)
+    } else {
+      blocks[name] = .some(new)
+    }
+  }
+
+  mutating func moved(_ overlay: TraceEntry) {
+    guard let host = overlay["host"]?.string, let epoch = overlay["epoch"]?.integer, let revision = overlay["revision"]?.integer
+    else { return }
+    current[host] = name(host, epoch, revision)
+  }
+
+  /// Item ids of the rows that the overlay on screen puts into the list, each with the id of a saved row that names no operation.
+  func listed(_ host: String) -> [(item: String, saved: String)] {
+    guard let name = current[host], let rows = blocks[name] ?? nil else { return [] }
+    return rows.compactMap { row in
+      guard let item = identity(row), let type = row["type"]?.string, let id = row["id"]?.string, type != RowType.thinking.rawValue,
+        row["panel"] == nil, !hidden.contains(item)
+      else { return nil }
+      return (item, type + ":" + id)
+    }
+  }
+}
+
+/// The operation of an item id (HB-PROJ-04).
+private func operation(ofItem id: String) -> String? { id.hasPrefix("user:op:") ? String(id.dropFirst(8)) : nil }
 
 /// The item id of a row on the wire (HB-PROJ-04).
 private func identity(_ row: JSON) -> String? {
