@@ -1,130 +1,182 @@
 #!/usr/bin/env python3
-"""Plants each defect of Tests/Defects in a copy of the sources, runs the standard plans, and prints which claim found it.
+"""Plants each defect of Tests/Defects in a copy of the sources, replays, and prints which claim found it.
 
-A patch file starts with a header, one field a line, up to the first blank line:
+usage: defects.py [WORD…]        only patches whose name contains one of the words
+
+A patch (`-p1` against the sources) starts with a header, one field a line, up to the first blank line:
 
     Mistake: what somebody might write by mistake
     Claim: HB-INV-03                  the claim that must break (several: separated by spaces, any one will do)
-    Run: RECORDING --plan PLAN ...    arguments of `chatbench replay`; the recording is relative to Recordings/
-    Names: op-1                       a word that the evidence must contain (message or row); optional
+    Run: SUBJECT --plan PLAN ...      arguments of `chatbench replay`, as a shell splits them; may be repeated. SUBJECT, and any
+                                      plan or user script (.json), is a file of Tests/Defects or, if not there, of Recordings
+    Names: op-1                       what the evidence must contain: the message or row
 
-Exit status 0 when every defect is found by a claim that its header names, 1 otherwise.
+A defect is found when a claim that its header names is broken with it, is not broken without it in the same run, and its evidence names
+what the header says. The copy with its build stays in .build-defects, so that only what a patch touches is built again.
+Exit status 0 when every defect is found, 1 otherwise.
 """
-import json, os, pathlib, re, shutil, subprocess, sys, time
+import fcntl, json, pathlib, re, shlex, shutil, subprocess, sys, time
 
 root = pathlib.Path(__file__).resolve().parents[2]
 copy = root / ".build-defects"
-only = sys.argv[1:]
+tool = copy / ".build/debug/chatbench"
+# What the package needs to build and the runs need to read.
+parts = ("Package.swift", "Package.resolved", "Sources", "Tests", "Recordings")
+build_seconds, run_seconds = 1800, 120
 
 
-def header(text):
-    fields, runs = {}, []
-    for line in text.split("\n\n", 1)[0].splitlines():
-        name, _, value = line.partition(":")
-        if name == "Run":
-            runs.append(value.strip())
-        else:
-            fields[name] = value.strip()
-    return fields, runs
+class Defect:
+    def __init__(self, path):
+        self.path, self.name, self.runs, fields = path, path.stem, [], {}
+        for line in path.read_text().split("\n\n", 1)[0].splitlines():
+            field, _, value = line.partition(":")
+            if field == "Run":
+                self.runs.append(value.strip())
+            else:
+                fields[field] = value.strip()
+        self.mistake, self.claims, self.word = fields.get("Mistake", ""), fields.get("Claim", "").split(), fields.get("Names", "")
+        self.problem = "" if self.mistake and self.claims and self.runs and self.word else "HEADER INCOMPLETE"
+        self.result, self.broken = "", []
 
 
-def sync():
+def files(folder, name):
+    top = folder / name
+    return [top] if top.is_file() else sorted(p for p in top.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+
+
+def sync(names=parts):
     """Makes the copy equal to the sources; files that are equal already keep their time stamps, so that builds stay short."""
     copy.mkdir(exist_ok=True)
-    wanted = set()
-    for name in ("Sources", "Package.swift", "Tests", "Recordings"):
-        top = root / name
-        for source in [top] if top.is_file() else sorted(p for p in top.rglob("*") if p.is_file()):
+    for name in names:
+        wanted = set()
+        for source in files(root, name):
             relative = source.relative_to(root)
             wanted.add(relative)
             target = copy / relative
             if not target.exists() or target.read_bytes() != source.read_bytes():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target)
-    for name in ("Sources", "Tests", "Recordings"):
-        for target in sorted(p for p in (copy / name).rglob("*") if p.is_file()):
+        for target in files(copy, name):
             if target.relative_to(copy) not in wanted:
                 target.unlink()
 
 
+def call(command, seconds):
+    """Exit status and output; a command that takes too long is ended and has no status."""
+    try:
+        done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=seconds)
+        return done.returncode, done.stdout + done.stderr
+    except subprocess.TimeoutExpired:
+        return None, f"took longer than {seconds} s"
+
+
 def build():
-    return subprocess.run(
-        ["swift", "build", "--product", "chatbench", "--scratch-path", str(copy / ".build")],
-        cwd=copy, capture_output=True, text=True)
+    """Empty, or why there is no build."""
+    status, output = call(["swift", "build", "--product", "chatbench", "--scratch-path", str(copy / ".build")], build_seconds)
+    if status == 0:
+        return ""
+    return next((line.strip() for line in output.splitlines() if "error:" in line), output.strip()[-300:])
 
 
-def broken_claims(run, number):
-    out = copy / "out" / str(number)
+def place(argument):
+    for folder in ("Tests/Defects", "Recordings"):
+        if (copy / folder / argument).is_file():
+            return str(copy / folder / argument)
+    return argument
+
+
+def broken_claims(run, name):
+    """The broken claims with their evidence as text, all claims, and why there is no report."""
+    out = copy / "out" / name
     shutil.rmtree(out, ignore_errors=True)
-    recording, *rest = run.split()
-    done = subprocess.run(
-        [str(copy / ".build/debug/chatbench"), "replay", str(copy / "Recordings" / recording), *rest, "-o", str(out)],
-        capture_output=True, text=True)
-    if done.returncode not in (0, 1, 2):
-        return None, f"exit {done.returncode}: {done.stderr.strip()[:300]}"
+    arguments = [place(word) if word.endswith((".json", ".chatrec")) else word for word in shlex.split(run)]
+    status, output = call([str(tool), "replay", *arguments, "-o", str(out)], run_seconds)
+    if status not in (0, 1, 2):
+        return {}, [], f"replay ended with {status}: {output.strip()[:300]}"
     report = json.loads((out / "report.json").read_text())
-    return {c["id"]: json.dumps(c["evidence"], ensure_ascii=False) for c in report["claims"] if c["verdict"] == "broken"}, ""
+    broken = {c["id"]: json.dumps(c["evidence"], ensure_ascii=False) for c in report["claims"] if c["verdict"] == "broken"}
+    return broken, [c["id"] for c in report["claims"]], ""
 
 
-sync()
-started = time.monotonic()
-first = build()
-if first.returncode != 0:
-    sys.exit("the sources do not build without a defect:\n" + first.stdout[-3000:])
+def names(evidence, word):
+    """Whether the evidence has the word, not only as a part of another one."""
+    return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", evidence) is not None
 
-rows, missed = [], 0
-patches = sorted((root / "Tests/Defects").glob("*.patch"))
-clean = {}
-for path in patches:
-    if only and not any(word in path.name for word in only):
-        continue
-    fields, runs = header(path.read_text())
-    wanted = fields.get("Claim", "").split()
-    # A claim that is broken without the defect finds nothing.
-    for run in runs:
-        if run not in clean:
-            clean[run] = None
-for number, run in enumerate(clean):
-    claims, why = broken_claims(run, f"clean-{number}")
-    clean[run] = set(claims) if claims is not None else {why}
 
-for path in patches:
-    if only and not any(word in path.name for word in only):
-        continue
-    fields, runs = header(path.read_text())
-    wanted = fields.get("Claim", "").split()
-    name = path.stem
-    applied = subprocess.run(["patch", "-p1", "-s", "-i", str(path)], cwd=copy, capture_output=True, text=True)
-    result, by = "", []
-    if applied.returncode != 0:
-        result = "DOES NOT APPLY " + applied.stdout.strip()[:200]
-    else:
-        built = build()
-        if built.returncode != 0:
-            errors = [line for line in built.stdout.splitlines() if "error:" in line]
-            result = "DOES NOT BUILD " + (errors[0] if errors else "")[:300]
-        else:
-            for number, run in enumerate(runs):
-                claims, why = broken_claims(run, f"{name}-{number}")
-                if claims is None:
-                    result = why
-                    continue
-                for claim, evidence in claims.items():
-                    if claim not in clean[run]:
-                        by.append(claim)
-                        if claim in wanted and fields.get("Names", "") in evidence:
-                            result = result or "found"
-            if not result:
-                result = "MISSED" if not by else "MISSED by the named claim, or without naming it"
+def plant(defect, clean):
+    status, output = call(["patch", "-p1", "-s", "--no-backup-if-mismatch", "-i", str(defect.path)], run_seconds)
+    if status != 0:
+        return "DOES NOT APPLY: " + " ".join(output.split())[:200]
+    problem = build()
+    if problem:
+        return "DOES NOT BUILD: " + problem
+    result = ""
+    for number, run in enumerate(defect.runs):
+        broken, _, why = broken_claims(run, f"{defect.name}-{number}")
+        if why:
+            result = result or why
+        for claim, evidence in broken.items():
+            if claim in clean[run]:
+                continue
+            if claim not in defect.broken:
+                defect.broken.append(claim)
+            if claim in defect.claims and names(evidence, defect.word):
+                result = "found"
+    return result or (f"MISSED: no named claim says {defect.word}" if defect.broken else "MISSED")
+
+
+def main(words):
+    started = time.monotonic()
+    copy.mkdir(exist_ok=True)
+    lock = open(copy / "lock", "w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return "defects.py is at work already"
+    every = [Defect(path) for path in sorted((root / "Tests/Defects").glob("*.patch"))]
+    defects = [d for d in every if not words or any(word in d.name for word in words)]
+    if not defects:
+        return "no patch in Tests/Defects has such a name"
     sync()
-    missed += result != "found"
-    rows.append((name, fields.get("Mistake", ""), " ".join(wanted), " ".join(dict.fromkeys(by)), result))
-    print(f"{result:<8} {name}: {fields.get('Mistake', '')} (named: {' '.join(wanted)}; broken: {' '.join(dict.fromkeys(by)) or 'none'})", flush=True)
+    problem = build()
+    if problem:
+        return "the sources do not build without a defect: " + problem
+    clean, known = {}, []
+    for run in dict.fromkeys(run for defect in defects for run in defect.runs):
+        clean[run], known, why = broken_claims(run, f"clean-{len(clean)}")
+        if why:
+            return f"{run}: without a defect: {why}"
+    print(f"built, {len(clean)} runs without a defect: {time.monotonic() - started:.0f} s", flush=True)
+    for defect in defects:
+        began = time.monotonic()
+        at_fault = [claim for run in defect.runs for claim in defect.claims if claim in clean[run]]
+        if defect.problem:
+            defect.result = defect.problem
+        elif at_fault:
+            defect.result = f"BROKEN WITHOUT IT: {' '.join(at_fault)}"
+        else:
+            try:
+                defect.result = plant(defect, clean)
+            finally:
+                sync(("Sources",))
+        print(
+            f"{defect.result}  {defect.name}: {defect.mistake} ({' '.join(defect.broken) or 'nothing broken'}; "
+            f"{time.monotonic() - began:.0f} s)", flush=True)
 
-width = [max(len(row[i]) for row in rows + [("defect", "mistake", "named", "broken", "result")]) for i in range(5)]
-print()
-for row in [("defect", "mistake", "named", "broken", "result")] + rows:
-    print("  ".join(cell.ljust(width[i]) for i, cell in enumerate(row)).rstrip())
-print(f"\n{len(rows)} defects, {len(rows) - missed} found, {missed} missed, {time.monotonic() - started:.0f} s")
-print(f"{len(rows) - missed} passed, {missed} failed")
-sys.exit(1 if missed or not rows else 0)
+    rows = [("defect", "names", "must break", "broken", "result")]
+    rows += [(d.name, d.word, " ".join(d.claims), " ".join(d.broken), d.result) for d in defects]
+    width = [max(len(row[column]) for row in rows) for column in range(5)]
+    print()
+    for row in rows:
+        print("  ".join(cell.ljust(width[column]) for column, cell in enumerate(row)).rstrip())
+    if len(defects) == len(every):
+        found = {claim for d in defects if d.result == "found" for claim in d.broken}
+        left = [claim for claim in known if claim not in found]
+        print(f"\nClaims that no defect broke: {', '.join(left) or 'none'}")
+    missed = sum(d.result != "found" for d in defects)
+    print(f"\n{len(defects) - missed} passed, {missed} failed ({len(defects)} defects, {time.monotonic() - started:.0f} s)")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
