@@ -11,8 +11,8 @@ A patch (`-p1` against the sources) starts with a header, one field a line, up t
                                       plan or user script (.json), is a file of Tests/Defects or, if not there, of Recordings
     Names: op-1                       what the evidence must contain: the message or row
 
-A defect is found when a claim that its header names is broken with it, is not broken without it in the same run, and its evidence names
-what the header says. The copy with its build stays in .build-defects, so that only what a patch touches is built again.
+A defect is found when, in each of its runs, a claim that its header names is broken with it, is not broken without it, and its evidence
+names what the header says. The copy with its build stays in .build-defects, so that only what a patch touches is built again.
 Exit status 0 when every defect is found, 1 otherwise.
 """
 import fcntl, json, pathlib, re, shlex, shutil, subprocess, sys, time
@@ -110,19 +110,16 @@ def plant(defect, clean):
     problem = build()
     if problem:
         return "DOES NOT BUILD: " + problem
-    result = ""
+    missed = []
     for number, run in enumerate(defect.runs):
         broken, _, why = broken_claims(run, f"{defect.name}-{number}")
         if why:
-            result = result or why
-        for claim, evidence in broken.items():
-            if claim in clean[run]:
-                continue
-            if claim not in defect.broken:
-                defect.broken.append(claim)
-            if claim in defect.claims and names(evidence, defect.word):
-                result = "found"
-    return result or (f"MISSED: no named claim says {defect.word}" if defect.broken else "MISSED")
+            return why
+        new = {claim: evidence for claim, evidence in broken.items() if claim not in clean[run]}
+        defect.broken += [claim for claim in new if claim not in defect.broken]
+        if not any(claim in defect.claims and names(evidence, defect.word) for claim, evidence in new.items()):
+            missed.append(f"{run.split()[0]} breaks {' '.join(new) or 'nothing'}")
+    return f"MISSED: {'; '.join(missed)}" if missed else "found"
 
 
 def main(words):
