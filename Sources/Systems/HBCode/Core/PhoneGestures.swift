@@ -51,7 +51,7 @@ extension Phone {
     case .stop(let session, _):
       if let session, session != screen?.session { return .waits }
       return screenHost?.timeline.live.activeRun == nil ? .waits : .holds
-    case .edit(let operation, _, _, _), .remove(let operation, _): return premise(ofEntry: operation, sendNow: false)
+    case .edit(let operation, _, _, _, _), .remove(let operation, _): return premise(ofEntry: operation, sendNow: false)
     case .sendNow(let operation, _): return premise(ofEntry: operation, sendNow: true)
     case .reorder(let queueId, _, _): return premise(ofReorder: queueId)
     case .older:
@@ -105,7 +105,7 @@ extension Phone {
     case .refresh:
       guard let screen else { return refuse("no chat is on screen") }
       markStale(screen, .refresh)
-    case .edit(let operation, let text, let send, let ids): edit(operation, text, send: send, ids)
+    case .edit(let operation, let text, let send, let ids, let createdAt): edit(operation, text, send: send, ids, createdAt: createdAt)
     case .remove(let operation, let ids):
       guard let (lane, mutationId) = lane(of: operation, ids, sendNow: false) else { return }
       withChain(lane) { chain, situation, effects in chain.remove(operation, mutationId: mutationId, situation, &effects) }
@@ -159,7 +159,7 @@ extension Phone {
 
   /// Edit, then save: `enqueue` in the same slot; edit, then send: `automatic`, at the front, `sending` (HB-SHEET-05, -06). The new
   /// entry is the user's own message (HB-HOLD-04).
-  private mutating func edit(_ operation: String, _ text: String, send: Bool, _ ids: ActionIDs) {
+  private mutating func edit(_ operation: String, _ text: String, send: Bool, _ ids: ActionIDs, createdAt: Int64?) {
     guard let screen, let old = chains[screen.main]?.entry(operation), premise(ofEntry: operation, sendNow: false) == .holds else {
       return refuse("the entry cannot be edited now")
     }
@@ -170,7 +170,7 @@ extension Phone {
       let submit = try SubmitEntry(
         queueId: ids.queueId ?? old.queueId, operationId: ids.operationId ?? freshIdentifier(), userText: text, promptText: text,
         sendMode: .queue, threadId: old.submit.threadId, selection: old.submit.selection, speedMode: old.submit.speedMode,
-        accessLevel: old.submit.accessLevel, attachments: old.submit.attachments, createdAt: wallMilliseconds)
+        accessLevel: old.submit.accessLevel, attachments: old.submit.attachments, createdAt: createdAt ?? wallMilliseconds)
       entry = try OutboxEntry(
         submit: submit, status: send ? .sending : .queued,
         pendingMutation: .submit(mutationId: mutationId, intent: send ? .automatic : .enqueue))

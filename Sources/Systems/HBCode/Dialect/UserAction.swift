@@ -11,8 +11,8 @@ package enum UserAction: Hashable, Sendable {
   case select(session: String, thread: String?)
   case selectDesktop(String)
   case refresh
-  /// A saved edit (`enqueue`), or an edit that is sent at once (`automatic`).
-  case edit(operation: String, text: String, send: Bool, ids: ActionIDs)
+  /// A saved edit (`enqueue`), or an edit that is sent at once (`automatic`). `createdAt` of the new entry, epoch milliseconds; nil: now.
+  case edit(operation: String, text: String, send: Bool, ids: ActionIDs, createdAt: Int64? = nil)
   case remove(operation: String, ids: ActionIDs)
   /// Drags the row of `queueId` to a place in the list of queued entries, counted without it.
   case reorder(queueId: String, to: Int, ids: ActionIDs)
@@ -70,10 +70,13 @@ extension UserAction {
     case .select(let session, let thread): return made("select", [("session", .string(session)), ("thread", thread.map(JSON.string))])
     case .selectDesktop(let desktop): return made("desktop", [("desktop", .string(desktop))])
     case .refresh: return made("refresh", [])
-    case .edit(let operation, let text, let send, let ids):
+    case .edit(let operation, let text, let send, let ids, let createdAt):
       return made(
         "edit",
-        [("operation", .string(operation)), ("text", .string(text)), ("then", .string(send ? "send" : "save")), ("ids", ids.json)])
+        [
+          ("operation", .string(operation)), ("text", .string(text)), ("then", .string(send ? "send" : "save")), ("ids", ids.json),
+          ("createdAt", createdAt.map(JSON.integer)),
+        ])
     case .remove(let operation, let ids): return made("remove", [("operation", .string(operation)), ("ids", ids.json)])
     case .reorder(let queueId, let to, let ids): return made("reorder", [("move", .string(queueId)), ("to", .int(to)), ("ids", ids.json)])
     case .sendNow(let operation, let ids): return made("sendNow", [("operation", .string(operation)), ("ids", ids.json)])
@@ -105,7 +108,9 @@ extension UserAction {
     case "edit":
       let then = try text("then")
       guard then == "send" || then == "save" else { throw JSONError(path: "then", problem: "save or send, not “\(then)”") }
-      self = .edit(operation: try text("operation"), text: try text("text"), send: then == "send", ids: ids)
+      self = .edit(
+        operation: try text("operation"), text: try text("text"), send: then == "send", ids: ids,
+        createdAt: gesture.fields["createdAt"]?.wireInteger)
     case "remove": self = .remove(operation: try text("operation"), ids: ids)
     case "reorder":
       guard let to = gesture.fields["to"]?.int, to >= 0 else { throw JSONError(path: "to", problem: "reorder needs a place from 0") }

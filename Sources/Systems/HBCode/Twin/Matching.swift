@@ -26,7 +26,7 @@ struct Matching: Sendable {
       guard let action = try? UserAction(intent.gesture) else { continue }
       switch action {
       case .send(let text, let session, _, let ids, _): add(ids.operationId, session, "send", text)
-      case .edit(_, let text, _, let ids): add(ids.operationId, nil, "edit", text)
+      case .edit(_, let text, _, let ids, _): add(ids.operationId, nil, "edit", text)
       case .stop(let session, _): stops.append((intent.id, session))
       default: break
       }

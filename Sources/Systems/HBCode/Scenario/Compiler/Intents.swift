@@ -36,7 +36,8 @@ extension Compilation {
       let lag = draft.premise.map { max(.zero, draft.at - $0) } ?? .zero
       intents.append(
         Intent(
-          id: "i\(index + 1)", at: draft.at, gesture: draft.action.gesture, target: draft.target.flatMap { intentOfOperation[$0] },
+          id: "i\(index + 1)", at: draft.at, gesture: draft.action.made(at: stamp(draft.at)).gesture,
+          target: draft.target.flatMap { intentOfOperation[$0] },
           lag: lag,
           basis: draft.basis))
     }
@@ -235,8 +236,10 @@ extension Compilation {
       drafts.append(
         IntentDraft(
           at: at, frame: exchange.frame,
-          action: .edit(operation: old, text: entry.userText, send: submit.intent == .automatic, ids: ids), target: old,
-          operation: entry.operationId, key: exchange.key, premise: shownInQueue(old, session, before: at)))
+          action: .edit(
+            operation: old, text: entry.userText, send: submit.intent == .automatic, ids: ids,
+            createdAt: entry.createdAt), target: old, operation: entry.operationId, key: exchange.key,
+          premise: shownInQueue(old, session, before: at)))
       return
     }
     var options = JSONObject()
@@ -246,7 +249,7 @@ extension Compilation {
     if entry.speedMode != "standard" { options["speedMode"] = .string(entry.speedMode) }
     if entry.accessLevel != "Full auto" { options["accessLevel"] = .string(entry.accessLevel) }
     if entry.promptText != entry.userText { options["promptText"] = .string(entry.promptText) }
-    if entry.createdAt != stamp(at) { options["createdAt"] = .integer(entry.createdAt) }
+    options["createdAt"] = .integer(entry.createdAt)
     if !entry.attachments.isEmpty { note("the attachments of \(entry.operationId) are not replayed", [exchange.frame], .assumed) }
     drafts.append(
       IntentDraft(
@@ -436,12 +439,23 @@ extension UserAction {
       return a == b && (s == nil || t == nil || s == t) && (i.operationId == nil || i.operationId == j.operationId)
     case (.select(let a, let t), .select(let b, let u)): return a == b && t == u
     case (.selectDesktop(let a), .selectDesktop(let b)): return a == b
-    case (.edit(let a, let t, let s, _), .edit(let b, let u, let r, _)): return a == b && t == u && s == r
+    case (.edit(let a, let t, let s, _, _), .edit(let b, let u, let r, _, _)): return a == b && t == u && s == r
     case (.remove(let a, _), .remove(let b, _)), (.sendNow(let a, _), .sendNow(let b, _)): return a == b
     case (.reorder(let a, let t, _), .reorder(let b, let u, _)): return a == b && t == u
     case (.stop(let a, _), .stop(let b, _)): return a == nil || b == nil || a == b
     case (.refresh, .refresh), (.older, .older), (.background, .background), (.foreground, .foreground): return true
     default: return false
+    }
+  }
+
+  /// This gesture without a `createdAt` that it has anyway when it is made at `stamp`, epoch milliseconds.
+  fileprivate func made(at stamp: Int64) -> UserAction {
+    switch self {
+    case .send(let text, let session, let thread, let ids, var options):
+      if options["createdAt"]?.integer == stamp { options["createdAt"] = nil }
+      return .send(text: text, session: session, thread: thread, ids: ids, options: options)
+    case .edit(let operation, let text, let send, let ids, stamp): return .edit(operation: operation, text: text, send: send, ids: ids)
+    default: return self
     }
   }
 
@@ -456,8 +470,8 @@ extension UserAction {
       var all = options
       for member in o.members where all[member.name] == nil { all.members.append(member) }
       return .send(text: text, session: session ?? s, thread: thread ?? t, ids: merged(ids, i), options: all)
-    case (.edit(let operation, let text, let send, let ids), .edit(_, _, _, let i)):
-      return .edit(operation: operation, text: text, send: send, ids: merged(ids, i))
+    case (.edit(let operation, let text, let send, let ids, let made), .edit(_, _, _, let i, let m)):
+      return .edit(operation: operation, text: text, send: send, ids: merged(ids, i), createdAt: made ?? m)
     case (.remove(let operation, let ids), .remove(_, let i)): return .remove(operation: operation, ids: merged(ids, i))
     case (.sendNow(let operation, let ids), .sendNow(_, let i)): return .sendNow(operation: operation, ids: merged(ids, i))
     case (.reorder(let queue, let to, let ids), .reorder(_, _, let i)): return .reorder(queueId: queue, to: to, ids: merged(ids, i))
