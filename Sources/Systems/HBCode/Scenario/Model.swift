@@ -238,8 +238,9 @@ package struct ServiceRule: Hashable, Sendable {
     case refused(WireError)
     /// The desktop took the request in this much after its arrival: ledger, events and answer are late alike.
     case takenLate(Interval)
-    /// The steer was accepted this much after the submit (D.5).
-    case steerAccepted(after: Interval)
+    /// The steer was accepted this much after the submit (D.5). `clock`: by how many milliseconds the recorded `acceptedAt` was ahead of
+    /// the recorder's wall clock; nil: as the stamps of its run.
+    case steerAccepted(after: Interval, clock: Int64? = nil)
   }
   /// The idempotency key, or nil for the n-th request of `method`.
   package var key: String?

@@ -655,7 +655,9 @@ extension ServiceRule {
       refusal.add("permanent", error.permanent, unless: false, JSON.bool)
       members.add("refused", refusal.json)
     case .takenLate(let by): members.add("takenLate", by.scenarioJSON)
-    case .steerAccepted(let after): members.add("steerAccepted", after.scenarioJSON)
+    case .steerAccepted(let after, let clock):
+      members.add("steerAccepted", after.scenarioJSON)
+      members.add("clock", clock.map(JSON.integer))
     }
     return members.json
   }
@@ -670,7 +672,8 @@ extension ServiceRule {
     switch (named.count, named.first) {
     case (1, "slow"): what = .slow(try fields.interval("slow"))
     case (1, "takenLate"): what = .takenLate(try fields.interval("takenLate"))
-    case (1, "steerAccepted"): what = .steerAccepted(after: try fields.interval("steerAccepted"))
+    case (1, "steerAccepted"):
+      what = .steerAccepted(after: try fields.interval("steerAccepted"), clock: try fields.optionalInteger("clock"))
     case (1, _):
       var error = try Fields(try fields.required("refused"), at: path + ".refused")
       what = .refused(

@@ -113,11 +113,11 @@ extension DesktopTwin {
   // MARK: Steers
 
   /// A steer for the active run is taken by it a little after its submit (spec D.5).
-  mutating func armSteer(_ operation: String, _ lane: Int, after: Interval) {
+  mutating func armSteer(_ operation: String, _ lane: Int, _ steer: SteerFacts) {
     guard let run = ledgers[lane].run, let index = ledgers[lane].position(of: operation),
       ledgers[lane].entries[index].submit.expectedActiveRunId == run.id
     else { return }
-    push(.accept(lane: lane, operation: operation), at: now + max(.zero, after), rank: -1)
+    push(.accept(lane: lane, operation: operation, clock: steer.clock), at: now + max(.zero, steer.delay), rank: -1)
   }
 
   /// Run, thread and turn as an accepted steer names them: all nonblank.
@@ -125,7 +125,7 @@ extension DesktopTwin {
     [run.id, run.active.threadId ?? "x:thread:" + ledgers[lane].id, run.active.turnId ?? "x:turn:" + run.id]
   }
 
-  mutating func acceptSteer(_ lane: Int, _ operation: String) {
+  mutating func acceptSteer(_ lane: Int, _ operation: String, _ clock: Int64?) {
     guard let run = ledgers[lane].run, !run.isStopping, let index = ledgers[lane].position(of: operation) else { return }
     let entry = ledgers[lane].entries[index]
     guard entry.submit.sendMode == .steerRunning, entry.submit.expectedActiveRunId == run.id, entry.accepted == nil,
@@ -133,7 +133,7 @@ extension DesktopTwin {
     else { return }
     let facts = steerFacts(of: run, lane)
     ledgers[lane].entries[index].accepted = AcceptedSteer(
-      runId: facts[0], threadId: facts[1], turnId: facts[2], acceptedAt: stamp(lane))
+      runId: facts[0], threadId: facts[1], turnId: facts[2], acceptedAt: clock.map { wall(now) + $0 } ?? stamp(lane))
     ledgers[lane].entries[index].status = .sending
     note("steered", ["operation": .string(operation), "run": .string(run.id)])
     listChanged(lane)

@@ -26,8 +26,8 @@ package struct DesktopTwin: Twin {
     case play(stretch: Int)
     /// The pending begin of the first deliverable entry of a lane.
     case deliver(lane: Int, token: Int)
-    /// The running turn takes a steer.
-    case accept(lane: Int, operation: String)
+    /// The running turn takes a steer; `clock`: what its stamp adds to the wall clock, nil as the run's stamps do.
+    case accept(lane: Int, operation: String, clock: Int64?)
     /// A run that nobody continued, stopped or showed the end of, finishes.
     case silence(lane: Int, token: Int)
     /// A request that the desktop takes in later than it arrived.
@@ -175,7 +175,7 @@ package struct DesktopTwin: Twin {
     case .cause(let stretch): happened(stretch)
     case .play(let stretch): play(stretch)
     case .deliver(let lane, let token): deliver(lane, token)
-    case .accept(let lane, let operation): acceptSteer(lane, operation)
+    case .accept(let lane, let operation, let clock): acceptSteer(lane, operation, clock)
     case .silence(let lane, let token): endSilence(lane, token)
     case .stop(let lane, let token): endStopped(lane, token)
     }

@@ -37,14 +37,20 @@ struct Params: Sendable {
 }
 
 extension DesktopTwin {
+  /// When a steer is accepted after its submit, and what the desktop's clock shows then (milliseconds ahead; nil: as in its run).
+  struct SteerFacts: Sendable {
+    var delay = Interval.milliseconds(200)
+    var clock: Int64?
+  }
+
   /// A request as the desktop sees it.
   struct Arrival {
     var method: Method
     var params: Params
     var key: String?
     var desktop: String
-    /// How long after its submit a steer was accepted in the recorded past.
-    var steerDelay: Interval?
+    /// How a steer was accepted in the recorded past.
+    var steer: SteerFacts
 
     /// The mutation id of a key `<method>:<mutation id>`.
     var mutation: String? {
@@ -80,13 +86,13 @@ extension DesktopTwin {
     let method = Method(rawValue: request.method)
     var delay = Interval.zero
     var refused: WireError?
-    var steerDelay: Interval?
+    var steer = SteerFacts()
     for rule in rules {
       switch rule {
       case .slow(let by): delay = delay + by
       case .takenLate: break
       case .refused(let error): refused = error
-      case .steerAccepted(let after): steerDelay = after
+      case .steerAccepted(let after, let clock): steer = SteerFacts(delay: after, clock: clock)
       }
     }
     if let refusal { refused = WireError(code: refusal.code, message: refusal.message, permanent: refusal.permanent) }
@@ -106,7 +112,7 @@ extension DesktopTwin {
     guard let method else {
       return respond(&self, .failure(.permanent("unknown_method", "no method \(request.method)")), after: delay)
     }
-    let arrival = Arrival(method: method, params: params, key: request.idempotencyKey, desktop: desktop, steerDelay: steerDelay)
+    let arrival = Arrival(method: method, params: params, key: request.idempotencyKey, desktop: desktop, steer: steer)
     guard method.isKeyed else {
       let result = refused.map { .failure($0) } ?? performed(arrival)
       if case .failure(let error) = result { noteRefusal(arrival, error) }
@@ -270,7 +276,7 @@ extension DesktopTwin {
     if ledgers[lane].position(of: operation) != nil {
       approve(operation, lane, intent)
     } else {
-      try save(entry, lane, intent, supersedes: old, steerDelay: arrival.steerDelay)
+      try save(entry, lane, intent, supersedes: old, steer: arrival.steer)
     }
     settleQueue(lane)
     return try listAnswer(lane, outcome: "updated")
@@ -296,7 +302,7 @@ extension DesktopTwin {
   }
 
   private mutating func save(
-    _ submit: SubmitEntry, _ lane: Int, _ intent: SubmitIntent, supersedes old: String?, steerDelay: Interval?
+    _ submit: SubmitEntry, _ lane: Int, _ intent: SubmitIntent, supersedes old: String?, steer: SteerFacts
   ) throws(WireError) {
     let entry: OutboxEntry
     do throws(DecodeFailure) {
@@ -332,7 +338,7 @@ extension DesktopTwin {
     listChanged(lane)
     switch submit.sendMode {
     case .queue: break
-    case .steerRunning: armSteer(operation, lane, after: steerDelay ?? .milliseconds(200))
+    case .steerRunning: armSteer(operation, lane, steer)
     case .interruptRunning: interrupt(for: operation, lane)
     }
   }

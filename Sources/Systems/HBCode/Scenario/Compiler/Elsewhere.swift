@@ -31,13 +31,15 @@ extension Compilation {
     if !start.entries.isEmpty {
       note("\(start.entries.count) entries are in the outbox of \(session.id) at the start", [first.source.frame], .recorded)
     }
+    var before = Instant.zero
     for sighting in session.lists {
+      defer { before = sighting.source.at }
       for entry in sighting.list.entries {
         let operation = entry.operationId
         if let known = holds[operation] {
           if known != entry.holdReason {
             holds[operation] = .some(entry.holdReason)
-            if !approves(operation, session.id, at: sighting.source.at) {
+            if !approves(operation, session.id, since: before, at: sighting.source.at) {
               outside(
                 .hold(operation: operation, reason: entry.holdReason), session.id, at: sighting.source.happened, "hold/\(operation)",
                 sighting.source.frame, sighting.source.isEvent ? .recorded : .assumed)
@@ -52,13 +54,17 @@ extension Compilation {
     }
   }
 
-  /// Whether a submit of the phone lifted a hold (every intent but `enqueue` approves).
-  private func approves(_ operation: String, _ session: String, at: Instant) -> Bool {
+  /// Whether a submit of the phone lifted a hold (every intent but `enqueue` approves): it arrived after the list before, or so shortly
+  /// before that list that it may have come late.
+  private func approves(_ operation: String, _ session: String, since before: Instant, at: Instant) -> Bool {
     traffic.exchanges.indices.contains {
-      guard traffic.exchanges[$0].session == session, let submit = submit(traffic.exchanges[$0]) else { return false }
-      let arrival = traffic.arrival($0)
+      let exchange = traffic.exchanges[$0]
+      guard exchange.session == session, exchange.fate != .lostRequest, exchange.error == nil, let submit = submit(exchange) else {
+        return false
+      }
+      let arrival = traffic.arrival($0) + exchange.takenLate
       return submit.entry.operationId == operation && submit.intent != .enqueue && arrival <= at + Compilation.sameInstant
-        && arrival >= at - Compilation.sameInstant * 50
+        && arrival >= min(before, at - Compilation.sameInstant * 50)
     }
   }
 

@@ -7,6 +7,8 @@ import Wire
 struct IntentDraft {
   var at: Instant
   var frame: Int
+  /// When its first frame left, nil for a gesture without one.
+  var sentAt: Instant?
   var action: UserAction
   /// The operation that this one is about.
   var target: String?
@@ -135,13 +137,13 @@ extension Compilation {
     case .timelineInterest:
       if exchange.request.params["hold"]?.bool == false {
         if screen.session == session, !screen.isBackground {
-          drafts.append(IntentDraft(at: at, frame: exchange.frame, action: .background))
+          drafts.append(IntentDraft(at: at, frame: exchange.frame, sentAt: exchange.at, action: .background))
           screen.isBackground = true
         }
         return
       }
       if screen.isBackground {
-        drafts.append(IntentDraft(at: at, frame: exchange.frame, action: .foreground))
+        drafts.append(IntentDraft(at: at, frame: exchange.frame, sentAt: exchange.at, action: .foreground))
         screen.isBackground = false
       }
       select(session, exchange, &screen, &drafts)
@@ -158,14 +160,15 @@ extension Compilation {
       } else {
         let cursor = sessions[session]?.windows.first { $0.cursor == exchange.request.params["cursor"]?.string }
         drafts.append(
-          IntentDraft(at: at, frame: exchange.frame, action: .older, premise: cursor?.source.seen, basis: .assumed))
+          IntentDraft(at: at, frame: exchange.frame, sentAt: exchange.at, action: .older, premise: cursor?.source.seen, basis: .assumed))
       }
     case .outboxSubmit: inferSubmit(index, session, ids, isRepeat, &screen, &drafts)
     case .outboxRemove:
       guard !isRepeat, let operation = exchange.request.params["operationId"]?.string else { return }
       drafts.append(
         IntentDraft(
-          at: at, frame: exchange.frame, action: .remove(operation: operation, ids: ids), target: operation, key: exchange.key,
+          at: at, frame: exchange.frame, sentAt: exchange.at, action: .remove(operation: operation, ids: ids), target: operation,
+          key: exchange.key,
           premise: shownInQueue(operation, session, before: at)))
     case .outboxReorder:
       guard !isRepeat else { return }
@@ -177,7 +180,7 @@ extension Compilation {
       let head = life?.parts.last { $0.begin <= at }?.operation
       drafts.append(
         IntentDraft(
-          at: at, frame: exchange.frame, action: .stop(session: session, ids: ids), target: head, key: exchange.key,
+          at: at, frame: exchange.frame, sentAt: exchange.at, action: .stop(session: session, ids: ids), target: head, key: exchange.key,
           premise: runShown(run, session)))
     case .stopAndSendNow: if !isRepeat { note("Stop and send now is not replayed", [exchange.frame], .assumed) }
     case .sessionCreate, .existingSessions, .previewExistingSession, .outboxLoad, .uploadBegin, .uploadChunk, .uploadFinish,
@@ -197,33 +200,37 @@ extension Compilation {
     // What was on screen when the recording began in the middle was selected before it.
     if isFirst, traffic.sockets[exchange.socket].opened == nil, wasOnScreen(session) { return }
     drafts.append(
-      IntentDraft(at: exchange.at, frame: exchange.frame, action: .select(session: session, thread: exchange.thread)))
+      IntentDraft(at: exchange.at, frame: exchange.frame, sentAt: exchange.at, action: .select(session: session, thread: exchange.thread)))
   }
 
   private mutating func inferSubmit(
     _ index: Int, _ session: String, _ ids: ActionIDs, _ isRepeat: Bool, _ screen: inout Screen, _ drafts: inout [IntentDraft]
   ) {
     let exchange = traffic.exchanges[index]
-    guard let submit = submit(exchange), let operation = operations[submit.entry.operationId] else { return }
+    guard let submit = submit(exchange) else { return }
     let entry = submit.entry
+    guard let operation = operations[entry.operationId] else {
+      if !isRepeat, isApproval(submit, in: session, index) {
+        drafts.append(
+          IntentDraft(
+            at: exchange.at, frame: exchange.frame, sentAt: exchange.at, action: .sendNow(operation: entry.operationId, ids: ids),
+            key: exchange.key,
+            premise: shownInQueue(entry.operationId, session, before: exchange.at)))
+      }
+      return
+    }
     var ids = ids
     guard screen.operations.insert(entry.operationId).inserted else {
       if isRepeat || operation.resentKeys.contains(exchange.key ?? "") { return }
       // Another mutation of a listed operation: Send now.
       drafts.append(
         IntentDraft(
-          at: exchange.at, frame: exchange.frame, action: .sendNow(operation: entry.operationId, ids: ids), target: entry.operationId,
+          at: exchange.at, frame: exchange.frame, sentAt: exchange.at, action: .sendNow(operation: entry.operationId, ids: ids),
+          target: entry.operationId,
           key: exchange.key, premise: shownInQueue(entry.operationId, session, before: exchange.at)))
       return
     }
     if operation.copyOf != nil || isInReplaySet(operation) { return }
-    if isListed(entry.operationId, in: session, before: index) {
-      drafts.append(
-        IntentDraft(
-          at: exchange.at, frame: exchange.frame, action: .sendNow(operation: entry.operationId, ids: ids), operation: nil,
-          key: exchange.key, premise: shownInQueue(entry.operationId, session, before: exchange.at)))
-      return
-    }
     ids.queueId = entry.queueId
     ids.operationId = entry.operationId
     var at = exchange.at
@@ -235,7 +242,7 @@ extension Compilation {
     if let old = submit.supersedes {
       drafts.append(
         IntentDraft(
-          at: at, frame: exchange.frame,
+          at: at, frame: exchange.frame, sentAt: exchange.at,
           action: .edit(
             operation: old, text: entry.userText, send: submit.intent == .automatic, ids: ids,
             createdAt: entry.createdAt), target: old, operation: entry.operationId, key: exchange.key,
@@ -253,7 +260,7 @@ extension Compilation {
     if !entry.attachments.isEmpty { note("the attachments of \(entry.operationId) are not replayed", [exchange.frame], .assumed) }
     drafts.append(
       IntentDraft(
-        at: at, frame: exchange.frame,
+        at: at, frame: exchange.frame, sentAt: exchange.at,
         action: .send(text: entry.userText, session: session, thread: entry.threadId, ids: ids, options: options),
         operation: entry.operationId, key: exchange.key))
   }
@@ -274,7 +281,7 @@ extension Compilation {
     func draft(_ move: String, _ to: Int, _ ids: ActionIDs) -> IntentDraft {
       let operation = known?.list.entries.first { $0.queueId == move }?.operationId
       return IntentDraft(
-        at: exchange.at, frame: exchange.frame, action: .reorder(queueId: move, to: to, ids: ids), target: operation,
+        at: exchange.at, frame: exchange.frame, sentAt: exchange.at, action: .reorder(queueId: move, to: to, ids: ids), target: operation,
         key: ids.mutationId == nil ? nil : exchange.key, premise: premise)
     }
     for move in order {
@@ -359,7 +366,7 @@ extension Compilation {
       }
     }
     note("a load at \(at) that no rule explains: taken as a refresh", [exchange.frame], .assumed)
-    drafts.append(IntentDraft(at: at, frame: exchange.frame, action: .refresh, basis: .assumed))
+    drafts.append(IntentDraft(at: at, frame: exchange.frame, sentAt: exchange.at, action: .refresh, basis: .assumed))
   }
 
   /// Instants at which something asked for a load (HB-LOAD-04, -05), at the client.
@@ -419,8 +426,13 @@ extension Compilation {
       drafts[index].operation = twin.operation
       drafts[index].key = twin.key
       drafts[index].premise = twin.premise
-      // A mark can reach the recorder after the frame that its gesture sent.
-      if twin.basis != .assumed, twin.at < drafts[index].at, drafts[index].at - twin.at <= .seconds(1) { drafts[index].at = twin.at }
+      guard twin.basis != .assumed else { continue }
+      // A mark can reach the recorder after the frame that its gesture sent, and a good while before it when the machine is busy.
+      if let sent = sent(twin, after: drafts[index].at) {
+        drafts[index].at = sent
+      } else if twin.at < drafts[index].at, drafts[index].at - twin.at <= .seconds(1) {
+        drafts[index].at = twin.at
+      }
     }
     let more = free.filter { if case .older = $0.action { false } else { $0.basis != .assumed } }
     if !more.isEmpty {
@@ -428,6 +440,31 @@ extension Compilation {
     }
     note("the user's gestures are those of \(drafts.count) marks", drafts.map(\.frame), .recorded)
     return drafts
+  }
+
+  /// When a marked gesture was made, by the first frame that it sent within 500 ms of its mark: the mark is acknowledged before that frame
+  /// leaves, but both wait for the recorder. A frame that may have let it go, or may have changed what it says, bounds the wait.
+  private func sent(_ draft: IntentDraft, after mark: Instant) -> Instant? {
+    guard let frame = draft.sentAt, frame >= mark, frame - mark <= .milliseconds(500) else { return nil }
+    var first = frame
+    func bound(_ at: Instant, _ sequence: Int) {
+      if at >= mark, sequence < draft.frame { first = min(first, max(mark, at - .nanoseconds(1))) }
+    }
+    for event in traffic.events {
+      switch event.event {
+      case .overlay, .unknown, .sessionUpdated: break
+      default: bound(event.at, event.frame)
+      }
+    }
+    for exchange in traffic.exchanges {
+      guard let answer = exchange.answer, let method = exchange.method else { continue }
+      switch method {
+      case .outboxLoad, .outboxSubmit, .outboxRemove, .outboxReorder, .stopAndSendNow: bound(answer.at, answer.frame)
+      default: break
+      }
+    }
+    for socket in traffic.sockets { if let opened = socket.opened { bound(opened, socket.firstFrame) } }
+    return first
   }
 }
 

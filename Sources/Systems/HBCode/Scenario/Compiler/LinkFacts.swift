@@ -33,10 +33,21 @@ extension Compilation {
         let operation = operations[submit.entry.operationId], operation.acceptedBy == index, let at = operation.acceptedAt,
         let accepted = sessions[id]?.steerAccepted[operation.id]
       {
-        rule(.steerAccepted(after: max(.zero, accepted.at - at)))
+        let after = max(.zero, accepted.at - at)
+        let clock = clock(ofStamp: accepted.stamp, at: at + after)
+        let usual = sessions[id]?.runs.first { $0.run.runId == accepted.run }.flatMap { life in
+          life.startedAt.flatMap { self.clock(ofStamp: $0, at: life.begin) }
+        }
+        rule(.steerAccepted(after: after, clock: clock == usual ?? 0 ? nil : clock))
       }
     }
     for index in traffic.exchanges.indices { addCondition(index) }
+  }
+
+  /// By how much a stamp of the desktop is ahead of the recorder's clock, milliseconds; nil for one that no wire carries.
+  private func clock(ofStamp stamp: Int64, at instant: Instant) -> Int64? {
+    let (ahead, overflow) = stamp.subtractingReportingOverflow(self.stamp(instant))
+    return overflow || !Fields.exactIntegers.contains(ahead) ? nil : ahead
   }
 
   /// Errors that no rule of D.5 gives: the recorded desktop (or relay) had its own reasons.

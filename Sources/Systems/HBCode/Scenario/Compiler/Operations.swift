@@ -47,6 +47,8 @@ extension Compilation {
 
   private mutating func gatherSubmits() {
     var operationOfKey: [String: String] = [:]
+    // Operations of other makers that the user sends now.
+    var approved: Set<String> = []
     var bad: [Int] = []
     for index in traffic.exchanges.indices where traffic.exchanges[index].method == .outboxSubmit {
       let exchange = traffic.exchanges[index]
@@ -60,6 +62,11 @@ extension Compilation {
       }
       if let key = exchange.key, operationOfKey[key] == nil { operationOfKey[key] = id }
       guard var known = operations[id] else {
+        // Send now of an entry that this client did not make: no operation of its own.
+        if approved.contains(id) || isApproval(submit, in: session, index) {
+          approved.insert(id)
+          continue
+        }
         var operation = Operation(
           id: id, session: session, submits: [index], entry: submit.entry, intent: submit.intent, supersedes: submit.supersedes)
         operation.copyOf = original(of: operation)?.id
@@ -83,6 +90,11 @@ extension Compilation {
       operations[id] = known
     }
     if !bad.isEmpty { note("\(bad.count) submits cannot be read and are no intents", bad) }
+  }
+
+  /// Whether a submit approves an entry that the client knew as listed.
+  func isApproval(_ submit: Submit, in session: String, _ exchange: Int) -> Bool {
+    submit.intent == .automatic && submit.supersedes == nil && isListed(submit.entry.operationId, in: session, before: exchange)
   }
 
   /// An earlier operation of the same words and session whose `createdAt` is within 1 s (SCENARIO.md 3, step 4).
@@ -213,11 +225,25 @@ extension Compilation {
     }
   }
 
+  /// Whether a submit is neither the one that brought its operation nor a repetition: it changes an entry that is there already.
+  private func changesListed(_ index: Int) -> Bool {
+    let exchange = traffic.exchanges[index]
+    guard exchange.attempt == 1, let submit = submit(exchange) else { return false }
+    return operations[submit.entry.operationId]?.submits.contains(index) != true
+  }
+
+  /// Whether a list after a submit that approves still shows its entry as held: it cannot have arrived.
+  private func isHeldLater(_ exchange: Traffic.Exchange, _ list: OutboxList?) -> Bool {
+    guard let submit = submit(exchange), submit.intent == .automatic else { return false }
+    return list?.entries.contains { $0.operationId == submit.entry.operationId && $0.holdReason != nil } ?? false
+  }
+
   /// Removals, reorders, stops and reads without an answer.
   private mutating func judgeOtherRequests() {
     for index in traffic.exchanges.indices {
       let exchange = traffic.exchanges[index]
-      guard exchange.method == .outboxRemove || exchange.method == .outboxReorder, let session = exchange.session.flatMap({ sessions[$0] })
+      guard exchange.method == .outboxRemove || exchange.method == .outboxReorder || changesListed(index),
+        let session = exchange.session.flatMap({ sessions[$0] })
       else { continue }
       let arrival = traffic.arrival(index)
       if let own = ownChange(index, session, after: arrival) { traffic.exchanges[index].takenLate = own - arrival }
@@ -228,6 +254,7 @@ extension Compilation {
       let arrival = traffic.arrival(index)
       let later = session.lists.first { $0.source.at > arrival }
       switch exchange.method {
+      case .outboxSubmit where isHeldLater(exchange, later?.list): lose(index, arrived: false, seen: true)
       case .outboxSubmit:
         // Frames of operations that were accepted before, or never.
         lose(index, arrived: true, seen: false)

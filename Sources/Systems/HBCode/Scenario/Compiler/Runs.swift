@@ -269,7 +269,7 @@ extension Compilation {
     return delays
   }
 
-  /// The instant at which an operation became the first deliverable entry, as far as an event shows it.
+  /// The instant at which an operation became the first deliverable entry, as far as a list shows it.
   private func firstInQueue(_ operation: String, _ session: SessionSightings, before start: Instant) -> Instant? {
     var since: Instant?
     var was = false
@@ -278,7 +278,7 @@ extension Compilation {
       if sighting.source.at > start || (sighting.source.at == start && !sighting.has(operation)) { break }
       let first = sighting.list.entries.first { $0.holdReason == nil && $0.accepted == nil && $0.handoff == nil }
       let isFirst = first?.operationId == operation
-      if isFirst, !was, listed, sighting.source.isEvent { since = sighting.source.at }
+      if isFirst, !was, listed { since = sighting.source.at }
       if !isFirst { since = nil }
       was = isFirst
       listed = listed || sighting.has(operation)

@@ -63,7 +63,7 @@ struct SessionSightings {
   var firstSeen: [String: Instant] = [:]
   var left: [String: SessionSightings.Source] = [:]
   /// First list in which an entry has `accepted`.
-  var steerAccepted: [String: (at: Instant, run: String)] = [:]
+  var steerAccepted: [String: (at: Instant, run: String, stamp: Int64)] = [:]
   /// First sight of an operation's live user row: run and order.
   var liveUser: [String: (at: Instant, row: Row)] = [:]
   /// An operation's canonical user row, as first seen.
@@ -202,7 +202,7 @@ extension Compilation {
         }
         see(operation, sighting.source.happened)
         if let accepted = entry.accepted, session.steerAccepted[operation] == nil {
-          session.steerAccepted[operation] = (sighting.source.happened, accepted.runId)
+          session.steerAccepted[operation] = (sighting.source.happened, accepted.runId, accepted.acceptedAt)
         }
       }
       previous = now
