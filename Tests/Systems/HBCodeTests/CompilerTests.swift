@@ -331,7 +331,7 @@ import Wire
     frames = frames.enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }.map(\.element)
     for index in frames.indices { frames[index].sequence = index + 1 }
     let scenario = try Compiler.compile(frames, wallClockMilliseconds: HBCodeScenario.standardWallClock, origin: "test")
-    #expect(scenario.facts.intents.map(\.at) == [.zero, CompilerTests.at(9.99)])
+    #expect(scenario.facts.intents.map(\.at) == [.zero, CompilerTests.at(10)])
     #expect(scenario.facts.intents.map(\.basis) == [.recorded, .recorded])
     #expect(scenario.facts.intents[1].gesture.fields["ids"]?["operationId"] == "op-1")
   }

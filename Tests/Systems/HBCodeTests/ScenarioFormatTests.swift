@@ -124,7 +124,7 @@ enum ScenarioSamples {
         #"{"end":1,"stretches":[{"cause":{"when":0}}]}"#,
         "stretches[0].cause: “when” is none of clock, operation, accepted, after, request, all"
       ),
-      (#"{"end":1,"service":[{"method":"m"}]}"#, "service[0]: needs one of slow, refused, steerAccepted"),
+      (#"{"end":1,"service":[{"method":"m"}]}"#, "service[0]: needs one of slow, refused, takenLate, steerAccepted"),
       (#"{"end":1,"end":2}"#, "end: stands twice"),
       (#"{"end":1,"stretches":[{"cause":{"clock":0},"delay":-1}]}"#, "stretches[0].delay: -1.000 s is negative"),
     ]) func `reading is strict and names the key path`(text: String, message: String) throws
