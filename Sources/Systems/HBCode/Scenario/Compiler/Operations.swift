@@ -232,10 +232,14 @@ extension Compilation {
     return operations[submit.entry.operationId]?.submits.contains(index) != true
   }
 
-  /// Whether a list after a submit that approves still shows its entry as held: it cannot have arrived.
-  private func isHeldLater(_ exchange: Traffic.Exchange, _ list: OutboxList?) -> Bool {
-    guard let submit = submit(exchange), submit.intent == .automatic else { return false }
-    return list?.entries.contains { $0.operationId == submit.entry.operationId && $0.holdReason != nil } ?? false
+  /// Whether anything shows after a submit of a listed entry that the desktop took it in: the entry without its hold, or gone.
+  private func isApproved(_ exchange: Traffic.Exchange, _ session: SessionSightings, after arrival: Instant) -> Bool {
+    guard let operation = submit(exchange)?.entry.operationId else { return true }
+    if session.liveUser[operation] != nil || session.canonicalUser[operation] != nil { return true }
+    return session.lists.contains { sighting in
+      sighting.source.at > arrival - Compilation.sameInstant
+        && !sighting.list.entries.contains { $0.operationId == operation && $0.holdReason != nil }
+    }
   }
 
   /// Removals, reorders, stops and reads without an answer.
@@ -254,7 +258,8 @@ extension Compilation {
       let arrival = traffic.arrival(index)
       let later = session.lists.first { $0.source.at > arrival }
       switch exchange.method {
-      case .outboxSubmit where isHeldLater(exchange, later?.list): lose(index, arrived: false, seen: true)
+      case .outboxSubmit where changesListed(index) && !isApproved(exchange, session, after: arrival):
+        lose(index, arrived: false, seen: true)
       case .outboxSubmit:
         // Frames of operations that were accepted before, or never.
         lose(index, arrived: true, seen: false)
