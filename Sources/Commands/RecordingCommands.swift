@@ -71,21 +71,23 @@ enum RecordingCommands {
   // MARK: show
 
   static let show = Command(
-    name: "show", summary: "the frames of a recording, or one of them byte for byte",
-    positionals: [Positional("REC", .one, "a recording or journal")],
+    name: "show", summary: "the frames of a recording, or one of them byte for byte; the trace of a run",
+    positionals: [Positional("REC", .one, "a recording or journal, or a kept run (.chatrun)")],
     options: [
       Option("frame", "SEQ", "the payload of this frame alone, byte for byte"),
       Option("label", "LABEL", "only frames of this label; a trailing * matches the rest"),
       Option("conn", "N", "only frames of this connection"), SystemChoice.option, json,
     ],
     detail: "One line a frame: sequence, time (m:ss.mmm), connection and direction, kind, label, bytes, beginning of the payload. "
-      + "Control characters are shown escaped.",
+      + "Control characters are shown escaped. Of a run: one line an entry of its trace (index, time, party, kind, fields), --label and "
+      + "--conn as for frames.",
     examples: [
       "chatbench show two-chats.chatrec",
       "chatbench show two-chats.chatrec --label 'run.chatOutbox*'",
       "chatbench show two-chats.chatrec --frame 12",
     ],
     run: { arguments, console in
+      if arguments.positionals[0].hasSuffix(".chatrun") { return try showTrace(arguments, console) }
       let recording = try Recording.open(arguments.positionals[0])
       let (frames, damage) = try recording.frames()
       if let sequence = try arguments.unsigned("frame") {
@@ -128,6 +130,27 @@ enum RecordingCommands {
       }
       return try report(damage, recording, console)
     })
+
+  /// The trace of a run, one line an entry; payloads only as JSON.
+  private static func showTrace(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    if arguments.has("frame") { throw CommandFailure(.usage, "--frame is for recordings; --json shows the payloads of a run") }
+    let run = try RunFile.open(arguments.positionals[0])
+    let connection = try arguments.unsigned("conn")
+    let pattern = FramePattern(name: arguments["label"])
+    for entry in run.trace.entries {
+      if let connection, entry["conn"]?.integer != Int64(clamping: connection) { continue }
+      if arguments.has("label"), !pattern.matches(FrameLabel(role: .other, name: entry["name"]?.string ?? "")) { continue }
+      if arguments.has("json") {
+        try console.line(JSONWriter.text(entry.json))
+      } else {
+        let fields = entry.fields.members.map { "\($0.name)=\($0.value.string ?? JSONWriter.text($0.value))" }.joined(separator: " ")
+        try console.line(
+          "\(Help.pad(String(entry.index), to: 6)) \(Help.pad(entry.at.description, to: 10)) \(Help.pad(entry.party.rawValue, to: 5)) "
+            + "\(Help.pad(entry.kind, to: 11)) \(Preview.escaped(fields))")
+      }
+    }
+    return .held
+  }
 
   // MARK: check
 

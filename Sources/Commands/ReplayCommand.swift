@@ -169,7 +169,7 @@ struct RunOutcome {
     report = Report(
       trace: file.trace, judgement: judgement, system: system.title, tool: "chatbench \(Version.number)", rules: file.rules,
       figures: system.figures(file.trace), divergences: file.divergences, cannotSay: file.cannotSay, command: file.command,
-      proof: file.proof, traceHash: file.trace.hash)
+      proof: file.proof, traceHash: SHA256Digest.hex(file.trace.lines))
   }
 
   /// All files of a run. Each is written beside its name and renamed, so that a failure leaves no half file.

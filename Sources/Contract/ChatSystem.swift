@@ -136,8 +136,9 @@ package struct ChatSystem: Sendable {
   /// requests of that connection so far, recorded and asked; nil when the core did not ask. Without it answers go in as recorded.
   package var readdress: (@Sendable (_ answer: Frame, _ recorded: [Frame], _ asked: [Frame]) -> Frame?)?
   package var claims: [Claim]
-  /// How long after the last fault everything must have come to rest, given the trace so far (liveness bounds).
-  package var quietPhase: Interval
+  /// How long after the last fault everything must have come to rest (liveness bounds), given the gestures of the user and what the
+  /// client had at the start (`Scenario.clientStart`).
+  package var quietPhase: @Sendable (_ intents: [Intent], _ clientStart: JSON) -> Interval
   package var figures: @Sendable (Trace) -> [Figure]
   package var demonstration: Demonstration?
 
@@ -149,7 +150,8 @@ package struct ChatSystem: Sendable {
     readScenario: @escaping @Sendable (JSON) throws -> any Scenario,
     makeCore: @escaping @Sendable (CoreSettings, Store) -> any ClientCore,
     makeTwin: @escaping @Sendable (any Scenario, SeededRandom) -> any Twin,
-    normalForm: @escaping @Sendable (_ frames: [Frame]) -> [NormalFrame], claims: [Claim], quietPhase: Interval,
+    normalForm: @escaping @Sendable (_ frames: [Frame]) -> [NormalFrame], claims: [Claim],
+    quietPhase: @escaping @Sendable (_ intents: [Intent], _ clientStart: JSON) -> Interval,
     figures: @escaping @Sendable (Trace) -> [Figure] = { _ in [] }, demonstration: Demonstration? = nil,
     readdress: (@Sendable (_ answer: Frame, _ recorded: [Frame], _ asked: [Frame]) -> Frame?)? = nil
   ) {

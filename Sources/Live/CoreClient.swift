@@ -77,7 +77,7 @@ package final class CoreClient {
     let outbox = Outbox<ToServer>()
     var system = system
     system.makeTwin = { _, _ in RemoteTwin(outbox: outbox) }
-    if let quiet = options.quiet { system.quietPhase = quiet }
+    if let quiet = options.quiet { system.quietPhase = { _, _ in quiet } }
     // Delay, losses and outages are the real network's affair.
     var scenario = scenario
     scenario.facts.oneWay = [:]

@@ -97,7 +97,7 @@ package struct VirtualUser: Sendable {
     case over
   }
 
-  private let intents: [Intent]
+  package let intents: [Intent]
   private let waitsForPremise: Bool
   private var states: [State]
   private var firstOpen = 0

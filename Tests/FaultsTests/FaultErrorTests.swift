@@ -129,7 +129,7 @@ extension ChatSystem {
     states: [("dragging", "a finger is on the list")], mutations: ["POST /messages", "PUT /name"], snapshots: ["GET /history"],
     makeLabeler: { NoLabels() }, compile: { _, _, _ in throw JSONError(problem: "not compiled") },
     readScenario: { _ in throw JSONError(problem: "not read") }, makeCore: { _, _ in NoCore() }, makeTwin: { _, _ in NoTwin() },
-    normalForm: { _ in [] }, claims: [], quietPhase: .zero)
+    normalForm: { _ in [] }, claims: [], quietPhase: { _, _ in .zero })
 }
 
 private struct NoLabels: FrameLabeler {

@@ -324,7 +324,7 @@ package enum HTMLReport {
     }
     return section(
       "about", "About this run", "Equal tokens give equal traces, and equal traces give this page, byte by byte.",
-      "<dl class=\"kv about\">\(facts)</dl><p class=\"note\">The whole trace is in the run file beside this page: <code>chatbench show --trace RUN</code>.</p>"
+      "<dl class=\"kv about\">\(facts)</dl><p class=\"note\">The whole trace is in the run file beside this page: <code>chatbench show run.chatrun</code>.</p>"
     )
   }
 }

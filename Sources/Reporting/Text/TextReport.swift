@@ -244,7 +244,7 @@ package enum TextReport {
     for (name, value) in Facts.about(report) { page.paragraph(value, head: Columns.pad(name, to: 15)) }
     page.line()
     page.paragraph(
-      "The whole trace: chatbench show --trace RUN. Times are virtual, m:ss.mmm since the start of \(Visible.text(header.recordingName)).")
+      "The whole trace: chatbench show run.chatrun. Times are virtual, m:ss.mmm since the start of \(Visible.text(header.recordingName)).")
   }
 }
 

@@ -47,7 +47,7 @@ extension Echo {
       },
       makeCore: makeCore,
       makeTwin: { scenario, _ in EchoTwin(echo: (scenario as? EchoScenario)?.echo ?? .zero) },
-      normalForm: normalForm, claims: [nothingLost, savedOnce], quietPhase: quietPhase)
+      normalForm: normalForm, claims: [nothingLost, savedOnce], quietPhase: { _, _ in quietPhase })
   }
 
   static let nothingLost = Claim(

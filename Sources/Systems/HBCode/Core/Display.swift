@@ -55,7 +55,13 @@ package struct Display: Hashable, Sendable {
   static func isListed(_ row: Row) -> Bool { row.type != .thinking && !row.isSubagentPanel }
 
   /// Pending, live and canonical user row of one operation share this ID (HB-PROJ-04).
-  package static func itemID(operation: String) -> String { "user:op:\(operation)" }
+  package static func itemID(operation: String) -> String { operationPrefix + operation }
+  private static let operationPrefix = "user:op:"
+
+  /// The operation whose row has this item ID, if it is one.
+  static func operation(ofItem id: String) -> String? {
+    id.hasPrefix(operationPrefix) ? String(id.dropFirst(operationPrefix.utf8.count)) : nil
+  }
 }
 
 extension DisplayRow {

@@ -26,12 +26,20 @@ package let hbcode = ChatSystem(
       scenario: scenario as? HBCodeScenario ?? HBCodeScenario(facts: scenario.facts, clientStart: scenario.clientStart, desktops: []),
       random: random)
   },
-  normalForm: hbcodeNormalForm, claims: HBCodeClaims.all, quietPhase: hbcodeQuietPhase(operations: 12),
+  normalForm: hbcodeNormalForm, claims: HBCodeClaims.all, quietPhase: hbcodeQuietPhase,
   demonstration: HBCodeDemonstration.value, readdress: hbcodeReaddress)
 
 /// HB-INV-15: with n operations that have no end yet, everything has one 13 s + 22 s × (n + 1) after the last fault. A run that
-/// falls silent ends after 30 s more.
-package func hbcodeQuietPhase(operations n: Int64) -> Interval { .seconds(13) + .seconds(22) * (n + 1) + .seconds(31) }
+/// falls silent ends after 30 s more. n is at most what the user does and the phone had waiting.
+@Sendable package func hbcodeQuietPhase(_ intents: [Intent], _ clientStart: JSON) -> Interval {
+  let changing: Set<String> = ["send", "edit", "remove", "reorder", "sendNow", "stop"]
+  let waiting = (clientStart["replaySet"]?["scopes"]?.object?.members ?? []).reduce(0) { $0 + ($1.value["order"]?.array?.count ?? 0) }
+  let n = min(intents.count { changing.contains($0.gesture.name) } + waiting, mostWaiting)
+  return .seconds(13) + .seconds(22) * Int64(n + 1) + .seconds(31)
+}
+
+/// More operations than this do not wait at the same time: the chain takes them one by one.
+private let mostWaiting = 100
 
 /// For audit 2: a recorded answer with the id of the request that the core sent for it: the newest one of the same key, or of the same
 /// method and session. Nil when the core did not ask.
