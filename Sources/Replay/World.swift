@@ -377,7 +377,9 @@ package struct World: Sendable {
       rulesAct = false
       header.quietFrom = now
       quietEntry = record(.world, "quiet", [:])
-      if settings.endsByItself { queue.push(.end, at: now + system.quietPhase(user.intents, scenario.clientStart), eventClass: World.endRank) }
+      if settings.endsByItself {
+        queue.push(.end, at: now + system.quietPhase(user.intents, scenario.clientStart), eventClass: World.endRank)
+      }
     }
   }
 }

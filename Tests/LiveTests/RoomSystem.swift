@@ -8,7 +8,8 @@ enum Room {
     name: "room", title: "Room", behaviourVersion: 1, tieOrder: [.frame, .tape, .timer, .user, .displayFrame],
     labels: [(.request, "say"), (.response, "ok"), (.event, "heard")], states: [], mutations: ["say"], snapshots: [],
     makeLabeler: { Labeler() }, compile: { _, _, _ in RoomScenario() }, readScenario: { _ in RoomScenario() },
-    makeCore: { _, _ in Core() }, makeTwin: { _, _ in Server() }, normalForm: { _ in [] }, claims: [], quietPhase: { _, _ in .milliseconds(200) })
+    makeCore: { _, _ in Core() }, makeTwin: { _, _ in Server() }, normalForm: { _ in [] }, claims: [],
+    quietPhase: { _, _ in .milliseconds(200) })
 
   static let echo = Interval.milliseconds(30)
 
