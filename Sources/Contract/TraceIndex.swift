@@ -1,4 +1,5 @@
 import Simulation
+import Synchronization
 import Wire
 
 /// A frame on the link and what became of it, as the entries of the link tell.
@@ -41,6 +42,16 @@ package struct StateInterval: Hashable, Sendable {
   package func contains(entry index: Int) -> Bool { opened < index && index < (closed ?? .max) }
 }
 
+/// What claims work out from a trace, so that those who need the same share it: one value of each type.
+private final class SharedFindings: Sendable {
+  private let found = Mutex<[ObjectIdentifier: any Sendable]>([:])
+
+  subscript<Finding: Sendable>(type: Finding.Type) -> Finding? {
+    get { found.withLock { $0[ObjectIdentifier(type)] as? Finding } }
+    set { found.withLock { $0[ObjectIdentifier(type)] = newValue } }
+  }
+}
+
 /// A trace with what claims look up in it. Made once per run in one pass, O(n); every lookup by name is O(1).
 package struct TraceIndex: Sendable {
   package let trace: Trace
@@ -51,7 +62,23 @@ package struct TraceIndex: Sendable {
   /// Operations in order of first sight, on any kind of entry.
   package private(set) var operations: [String] = []
 
-  private var byKind: [String: [Int]] = [:]
+  private struct Kind: Hashable {
+    var party: Party
+    var name: String
+  }
+
+  /// What ties a response to its request.
+  private enum Tie: Hashable {
+    /// Connection and id, an id that is no string by its JSON text.
+    case id(Int, String)
+    case otherID(Int, String)
+    case key(String)
+    /// Connection and name, on wires without ids.
+    case name(Int, String)
+  }
+
+  private let findings = SharedFindings()
+  private var byKind: [Kind: [Int]] = [:]
   private var byOperation: [String: [Int]] = [:]
   private var byKey: [String: [Int]] = [:]
   private var gestureOfIntent: [String: Int] = [:]
@@ -66,9 +93,9 @@ package struct TraceIndex: Sendable {
   package init(_ trace: Trace) {
     self.trace = trace
     // Requests that wait for an answer, newest last: by connection and id, by key, and by connection and name for wires without ids.
-    var waiting: [String: [Int]] = [:]
+    var waiting: [Tie: [Int]] = [:]
     for (index, entry) in trace.entries.enumerated() {
-      byKind[TraceIndex.kindKey(entry.party, entry.kind), default: []].append(index)
+      byKind[Kind(party: entry.party, name: entry.kind), default: []].append(index)
       if let operation = entry["operation"]?.string {
         if byOperation[operation] == nil { operations.append(operation) }
         byOperation[operation, default: []].append(index)
@@ -83,20 +110,20 @@ package struct TraceIndex: Sendable {
         frames.append(frame)
         frameOfEntry[index] = position
         if let key = frame.key { byKey[key, default: []].append(position) }
-        let names = TraceIndex.pairingNames(frame, entry)
+        let ties = TraceIndex.ties(frame, entry)
         if frame.role == .request {
           exchangeOfFrame[position] = exchanges.count
           exchanges.append(Exchange(request: position, responses: []))
-          for name in names { waiting[name, default: []].append(position) }
+          for tie in ties { waiting[tie, default: []].append(position) }
         } else if frame.role == .response, let re = entry["re"]?.int, let exchange = frameOfEntry[re].flatMap({ exchangeOfFrame[$0] }) {
           exchanges[exchange].responses.append(position)
         } else if frame.role == .response {
           // Repeated ids and keys belong to the newest request; without either, answers come in order.
-          let found = names.lazy.compactMap { waiting[$0] }.first { !$0.isEmpty }
-          let ordered = names.first?.hasPrefix("name") == true
+          let found = ties.lazy.compactMap { waiting[$0] }.first { !$0.isEmpty }
+          let ordered = if case .name? = ties.first { true } else { false }
           if let request = ordered ? found?.first : found?.last, let exchange = exchangeOfFrame[request] {
             exchanges[exchange].responses.append(position)
-            if ordered, let name = names.first { waiting[name]?.removeFirst() }
+            if ordered, let tie = ties.first { waiting[tie]?.removeFirst() }
           }
         }
       } else if let of = entry["of"]?.int, let position = frameOfEntry[of] {
@@ -105,8 +132,17 @@ package struct TraceIndex: Sendable {
     }
   }
 
+  /// What `find` makes of this trace; made once for all claims, so `find` takes nothing but the index. The finding must not hold the
+  /// index, which holds the finding.
+  package func finding<Finding: Sendable>(_ find: (TraceIndex) -> Finding) -> Finding {
+    if let known = findings[Finding.self] { return known }
+    let made = find(self)
+    findings[Finding.self] = made
+    return made
+  }
+
   /// Indices of the entries of one party and kind, in order.
-  package func indices(_ party: Party, _ kind: String) -> [Int] { byKind[TraceIndex.kindKey(party, kind)] ?? [] }
+  package func indices(_ party: Party, _ kind: String) -> [Int] { byKind[Kind(party: party, name: kind)] ?? [] }
   /// The entries of one party and kind, in order.
   package func all(_ party: Party, _ kind: String) -> [TraceEntry] { indices(party, kind).map { trace.entries[$0] } }
   /// Indices of all entries whose field `operation` is this one, in order.
@@ -201,8 +237,6 @@ package struct TraceIndex: Sendable {
     return trace.entries[gestures[low - 1]]
   }
 
-  private static func kindKey(_ party: Party, _ kind: String) -> String { party.rawValue + " " + kind }
-
   private static func frame(_ entry: TraceEntry, at index: Int) -> WireFrame? {
     guard let direction = entry["dir"]?.string.flatMap(Direction.init(rawValue:)) else { return nil }
     return WireFrame(
@@ -212,12 +246,16 @@ package struct TraceIndex: Sendable {
       faults: [])
   }
 
-  /// What ties a response to its request, best first: connection and id; key; connection and name.
-  private static func pairingNames(_ frame: WireFrame, _ entry: TraceEntry) -> [String] {
-    var names: [String] = []
-    if let id = entry["id"], !id.isNull { names.append("id \(frame.connection) \(JSONWriter.text(id))") }
-    if let key = frame.key { names.append("key \(key)") }
-    if names.isEmpty { names.append("name \(frame.connection) \(frame.name)") }
-    return names
+  /// What ties a frame to its partner, best first: connection and id; key; connection and name.
+  private static func ties(_ frame: WireFrame, _ entry: TraceEntry) -> [Tie] {
+    var ties: [Tie] = []
+    switch entry["id"] {
+    case nil, .null?: break
+    case .string(let id)?: ties.append(.id(frame.connection, id))
+    case let id?: ties.append(.otherID(frame.connection, JSONWriter.text(id)))
+    }
+    if let key = frame.key { ties.append(.key(key)) }
+    if ties.isEmpty { ties.append(.name(frame.connection, frame.name)) }
+    return ties
   }
 }

@@ -46,7 +46,7 @@ package enum CommonClaims {
     per: "a message that the server has", on: .ledger
   ) { index in
     var outcome = ClaimOutcome(exercised: 0, remark: "the server saved no message of this client")
-    for message in DeliveryLedger(index).inOrder where !message.saves.isEmpty || !message.history.isEmpty {
+    for message in DeliveryLedger.shared(index).inOrder where !message.saves.isEmpty || !message.history.isEmpty {
       outcome.exercised += 1
       if message.saves.count > 1 {
         outcome.violations.append(
@@ -71,7 +71,7 @@ package enum CommonClaims {
     per: "a message that the client took", on: .ledger
   ) { index in
     var outcome = ClaimOutcome(exercised: 0, remark: "the client took no message")
-    for message in DeliveryLedger(index).inOrder {
+    for message in DeliveryLedger.shared(index).inOrder {
       outcome.exercised += 1
       if message.fate == .lost {
         outcome.violations.append(

@@ -62,7 +62,7 @@ package enum Judge {
     _ trace: Trace, claims: [Claim], proof: Proof = .notRun, divergedFrames: Set<Int> = []
   ) -> Judgement {
     let index = TraceIndex(trace)
-    let ledger = DeliveryLedger(index)
+    let ledger = DeliveryLedger.shared(index)
     let results = (CommonClaims.all + claims).map { result($0, index, proof, divergedFrames) }
     let (verdict, reason) = verdict(of: results)
     return Judgement(verdict: verdict, reason: reason, claims: results, messages: ledger.messages, foreign: ledger.foreign)

@@ -12,7 +12,16 @@ package struct TraceRecorder: Sendable {
   package var count: Int { entries.count }
 
   /// Names that the line form of an entry uses itself; a field of such a name gets a `_`.
-  private static let taken: Set<String> = ["i", "t", "party", "k", "payload", "payloadHex"]
+  private static func isTaken(_ name: String) -> Bool {
+    // By length first: nearly every field is told by it alone.
+    switch name.utf8.count {
+    case 1: name == "i" || name == "t" || name == "k"
+    case 5: name == "party"
+    case 7: name == "payload"
+    case 10: name == "payloadHex"
+    default: false
+    }
+  }
 
   /// Appends an entry and returns its index.
   @discardableResult
@@ -20,7 +29,7 @@ package struct TraceRecorder: Sendable {
     _ party: Party, _ kind: String, at now: Instant, _ fields: JSONObject, payload: [UInt8]? = nil
   ) -> Int {
     var fields = fields
-    for index in fields.members.indices where TraceRecorder.taken.contains(fields.members[index].name) {
+    for index in fields.members.indices where TraceRecorder.isTaken(fields.members[index].name) {
       fields.members[index].name += "_"
     }
     let index = entries.count

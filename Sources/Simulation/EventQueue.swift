@@ -1,26 +1,53 @@
 /// The order of everything that is due: by instant, then class, then the order of insertion. Push and pop are O(log n).
+///
+/// Inlinable, like `OrderedMap`: a generic type of another module is otherwise run by its metadata, which costs ten times as much.
 package struct EventQueue<Element: Sendable>: Sendable {
-  private struct Slot: Sendable {
-    var at: Int64
-    var rank: UInt64  // class in the high byte, insertion number below
-    var element: Element
+  @usableFromInline
+  struct Slot: Sendable {
+    @usableFromInline var at: Int64
+    @usableFromInline var rank: UInt64  // class in the high byte, insertion number below
+    @usableFromInline var place: Int  // of the element
 
+    @inlinable
+    init(at: Int64, rank: UInt64, place: Int) {
+      self.at = at
+      self.rank = rank
+      self.place = place
+    }
+
+    @inlinable
     func isBefore(_ other: Slot) -> Bool { at != other.at ? at < other.at : rank < other.rank }
   }
 
-  private var heap: [Slot] = []
-  private var inserted: UInt64 = 0
+  // The heap moves small slots; the elements stay where they are.
+  @usableFromInline var heap: [Slot] = []
+  @usableFromInline var elements: [Element?] = []
+  @usableFromInline var free: [Int] = []
+  @usableFromInline var inserted: UInt64 = 0
 
+  @inlinable
   package init() {}
 
+  @inlinable
   package var isEmpty: Bool { heap.isEmpty }
+  @inlinable
   package var count: Int { heap.count }
   /// The instant of the next element, or nil.
+  @inlinable
   package var nextInstant: Instant? { heap.first.map { Instant(nanoseconds: $0.at) } }
 
   /// Adds an element due at `instant`; `eventClass` 0…255, lower classes of one instant come first.
+  @inlinable
   package mutating func push(_ element: Element, at instant: Instant, eventClass: UInt8) {
-    heap.append(Slot(at: instant.nanoseconds, rank: UInt64(eventClass) << 56 | inserted, element: element))
+    let place: Int
+    if let reused = free.popLast() {
+      place = reused
+      elements[place] = element
+    } else {
+      place = elements.count
+      elements.append(element)
+    }
+    heap.append(Slot(at: instant.nanoseconds, rank: UInt64(eventClass) << 56 | inserted, place: place))
     inserted += 1
     var child = heap.count - 1
     while child > 0 {
@@ -32,8 +59,11 @@ package struct EventQueue<Element: Sendable>: Sendable {
   }
 
   /// Takes the first element out.
+  @inlinable
   package mutating func pop() -> (instant: Instant, element: Element)? {
-    guard let first = heap.first else { return nil }
+    guard let first = heap.first, let element = elements[first.place] else { return nil }
+    elements[first.place] = nil
+    free.append(first.place)
     let last = heap.removeLast()
     if !heap.isEmpty {
       heap[0] = last
@@ -47,12 +77,21 @@ package struct EventQueue<Element: Sendable>: Sendable {
         parent = least
       }
     }
-    return (Instant(nanoseconds: first.at), first.element)
+    return (Instant(nanoseconds: first.at), element)
   }
 
   /// Removes every element that `matches`, keeping the order of the rest. O(n log n).
   package mutating func removeAll(where matches: (Element) -> Bool) {
-    let kept = heap.filter { !matches($0.element) }
+    var kept: [Slot] = []
+    for slot in heap {
+      guard let element = elements[slot.place] else { continue }
+      if matches(element) {
+        elements[slot.place] = nil
+        free.append(slot.place)
+      } else {
+        kept.append(slot)
+      }
+    }
     heap = kept.sorted { $0.isBefore($1) }
   }
 }

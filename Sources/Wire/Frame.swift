@@ -47,7 +47,12 @@ package struct Frame: Hashable, Sendable {
   package var connection: ConnectionID
   package var direction: Direction
   package var kind: FrameKind
-  package var payload: [UInt8]
+  package var payload: [UInt8] {
+    didSet { content = nil }
+  }
+  /// What parsing `payload` gives, where the maker of the frame knows it: readers in the same process need not parse it again. Follows
+  /// from the payload, so that it is no part of a frame's identity; a change of the payload takes it away.
+  package private(set) var content: JSON?
   /// On a response or server-sent event: the sequence of its request.
   package var answers: Int?
   /// Flags of the envelope that are set (`fragments`, `deflated`, `redacted`, `partial`, …) and fields of later versions.
@@ -65,5 +70,28 @@ package struct Frame: Hashable, Sendable {
     self.payload = payload
     self.answers = answers
     self.flags = flags
+  }
+
+  /// A text frame that carries `content` in compact form.
+  package init(at: Instant, connection: ConnectionID, direction: Direction, content: JSON) {
+    let (bytes, readsBack) = JSONWriter.compactReadingBack(content)
+    self.init(at: at, connection: connection, direction: direction, kind: .text, payload: bytes)
+    if readsBack { self.content = content }
+  }
+
+  package static func == (a: Frame, b: Frame) -> Bool {
+    a.sequence == b.sequence && a.at == b.at && a.connection == b.connection && a.direction == b.direction && a.kind == b.kind
+      && a.payload == b.payload && a.answers == b.answers && a.flags == b.flags
+  }
+
+  package func hash(into hasher: inout Hasher) {
+    hasher.combine(sequence)
+    hasher.combine(at)
+    hasher.combine(connection)
+    hasher.combine(direction)
+    hasher.combine(kind)
+    hasher.combine(payload)
+    hasher.combine(answers)
+    hasher.combine(flags)
   }
 }

@@ -2,6 +2,8 @@ import CCrypto
 
 /// SHA-256 by OpenSSL's libcrypto.
 package enum SHA256Digest {
+  private static let digits = Array("0123456789abcdef".utf8)
+
   /// 64 lower-case hexadecimal digits.
   package static func hex(_ bytes: [UInt8]) -> String {
     var digest = [UInt8](repeating: 0, count: 32)
@@ -9,7 +11,12 @@ package enum SHA256Digest {
     guard EVP_Digest(bytes, bytes.count, &digest, &length, EVP_sha256(), nil) == 1 else {
       fatalError("libcrypto refuses SHA-256")
     }
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    var text: [UInt8] = []
+    text.reserveCapacity(64)
+    for byte in digest {
+      text.append(digits[Int(byte >> 4)])
+      text.append(digits[Int(byte & 15)])
+    }
+    return String(decoding: text, as: UTF8.self)
   }
 }

@@ -63,6 +63,17 @@ struct Benchmark {
     ])
   }
 
+  /// Replays and judges a recording `rounds` times and prints nothing: what a profiler should look at.
+  static func profile(_ path: String, rounds: Int) throws {
+    let recording = try Recording.open(path)
+    guard let system = Catalog.systems.first(where: { $0.name == recording.manifest.facts.system ?? "" }) ?? Catalog.systems.first else {
+      return
+    }
+    let scenario = try system.compile(try recording.frames().frames, recording.manifest.facts.wallClockMs, try recording.hash())
+    let run = Run(system, scenario, WorldSettings())
+    for _ in 0..<rounds { _ = Judge.judge(try run.execute().trace, claims: system.claims) }
+  }
+
   static func idleHour() throws {
     for system in Catalog.systems {
       guard let demonstration = system.demonstration else { continue }
@@ -80,5 +91,10 @@ struct Benchmark {
   static func emit(_ figure: JSON) { print(JSONWriter.text(figure)) }
 }
 
-for path in CommandLine.arguments.dropFirst() { try Benchmark.replay(path) }
-try Benchmark.idleHour()
+let arguments = CommandLine.arguments.dropFirst()
+if arguments.count == 3, arguments.first == "--profile", let rounds = arguments.last.flatMap({ Int($0) }) {
+  try Benchmark.profile(arguments[arguments.startIndex + 1], rounds: rounds)
+} else {
+  for path in arguments { try Benchmark.replay(path) }
+  try Benchmark.idleHour()
+}

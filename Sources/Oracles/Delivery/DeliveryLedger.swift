@@ -10,6 +10,9 @@ package struct DeliveryLedger: Hashable, Sendable {
   /// Saved by the server, sent by nobody here: messages of other sessions and clients.
   package var foreign: [ForeignEntry]
 
+  /// The ledger of a trace, made once for all who ask.
+  package static func shared(_ index: TraceIndex) -> DeliveryLedger { index.finding { DeliveryLedger($0) } }
+
   /// O(n) in the entries about operations.
   package init(_ index: TraceIndex) {
     var groups = OrderedMap<String, [String]>()

@@ -31,7 +31,17 @@ extension JSON {
 }
 
 /// Whether two texts have the same code units. Swift's `==` also equates canonically equivalent ones, which are different data.
-func isSameText(_ a: String, _ b: String) -> Bool { a == b && a.utf8.elementsEqual(b.utf8) }
+@inlinable
+func isSameText(_ a: String, _ b: String) -> Bool { a.utf8.count == b.utf8.count && hasSameUnits(a, b) }
+
+/// The same for texts of equal length.
+@usableFromInline
+func hasSameUnits(_ a: String, _ b: String) -> Bool {
+  let isSame = a.utf8.withContiguousStorageIfAvailable { left in
+    b.utf8.withContiguousStorageIfAvailable { right in left.elementsEqual(right) }
+  }
+  return (isSame ?? nil) ?? a.utf8.elementsEqual(b.utf8)
+}
 
 /// The members of a JSON object in order, repeated keys and all. Lookup is linear: wire objects are small.
 package struct JSONObject: Hashable, Sendable, ExpressibleByDictionaryLiteral {
@@ -55,10 +65,9 @@ package struct JSONObject: Hashable, Sendable, ExpressibleByDictionaryLiteral {
 
   /// The value of the first member of that name. Setting replaces it in place, appends a new one, or removes it (nil).
   package subscript(name: String) -> JSON? {
-    get { members.first { $0.name == name }?.value }
+    get { position(of: name).map { members[$0].value } }
     set {
-      let index = members.firstIndex { $0.name == name }
-      switch (index, newValue) {
+      switch (position(of: name), newValue) {
       case (let index?, let value?): members[index].value = value
       case (let index?, nil): members.remove(at: index)
       case (nil, let value?): members.append(Member(name: name, value: value))
@@ -67,13 +76,24 @@ package struct JSONObject: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     }
   }
 
+  /// Index of the first member of that name, by code units.
+  private func position(of name: String) -> Int? {
+    // In place: a walk over the array's elements would retain and release each of them.
+    members.withUnsafeBufferPointer { members in
+      for index in members.indices where isSameText(members[index].name, name) { return index }
+      return nil
+    }
+  }
+
   /// The first name that stands a second time, or nil.
   package var repeatedName: String? {
     if members.count < 12 {
-      for (index, member) in members.enumerated() where members[..<index].contains(where: { isSameText($0.name, member.name) }) {
-        return member.name
+      return members.withUnsafeBufferPointer { members in
+        for index in members.indices {
+          for earlier in 0..<index where isSameText(members[earlier].name, members[index].name) { return members[index].name }
+        }
+        return nil
       }
-      return nil
     }
     var seen = Set<[UInt8]>()
     for member in members where !seen.insert(Array(member.name.utf8)).inserted { return member.name }
@@ -102,7 +122,7 @@ extension JSON {
   package var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
   package var array: [JSON]? { if case .array(let value) = self { value } else { nil } }
   package var object: JSONObject? { if case .object(let value) = self { value } else { nil } }
-  package var isNull: Bool { self == .null }
+  package var isNull: Bool { if case .null = self { true } else { false } }
 
   /// The value as an integer *by value*: `1`, `1.0` and `1e3` are integers, `1.5` is not; nil outside Int64.
   package var integer: Int64? {

@@ -1,51 +1,96 @@
+/// A JSON text that is being written.
+private struct JSONText {
+  /// Nesting that every parser takes (simdjson's limit is 1024).
+  private static let safeDepth = 500
+
+  let isSorted: Bool
+  var bytes: [UInt8] = []
+  /// Whether parsing what was written so far gives back what was written.
+  var readsBack = true
+
+  init(isSorted: Bool) {
+    self.isSorted = isSorted
+    bytes.reserveCapacity(256)
+  }
+
+  mutating func append(_ value: JSON, depth: Int) {
+    switch value {
+    case .null: bytes.append(contentsOf: "null".utf8)
+    case .bool(let value): bytes.append(contentsOf: (value ? "true" : "false").utf8)
+    case .integer(let value): bytes.append(contentsOf: String(value).utf8)
+    case .unsigned(let value):
+      if Int64(exactly: value) != nil { readsBack = false }
+      bytes.append(contentsOf: String(value).utf8)
+    case .double(let value):
+      readsBack = false
+      bytes.append(contentsOf: JSONWriter.number(value).utf8)
+    case .string(let value): JSONWriter.append(value, to: &bytes)
+    case .array(let elements):
+      if depth >= JSONText.safeDepth { readsBack = false }
+      bytes.append(UInt8(ascii: "["))
+      for index in elements.indices {
+        if index > 0 { bytes.append(UInt8(ascii: ",")) }
+        append(elements[index], depth: depth + 1)
+      }
+      bytes.append(UInt8(ascii: "]"))
+    case .object(let object):
+      if depth >= JSONText.safeDepth { readsBack = false }
+      let members = isSorted ? object.members.sorted { JSONText.precedes($0.name, $1.name) } : object.members
+      bytes.append(UInt8(ascii: "{"))
+      for index in members.indices {
+        if index > 0 { bytes.append(UInt8(ascii: ",")) }
+        JSONWriter.append(members[index].name, to: &bytes)
+        bytes.append(UInt8(ascii: ":"))
+        append(members[index].value, depth: depth + 1)
+      }
+      bytes.append(UInt8(ascii: "}"))
+    }
+  }
+
+  /// The order of UTF-16 code units, read off UTF-8: that of the bytes, but for the first byte in which two texts differ being that of a
+  /// scalar from U+E000 on (EE, EF) in one and of a surrogate pair (F0 and above) in the other.
+  private static func precedes(_ a: String, _ b: String) -> Bool {
+    var left = a.utf8.makeIterator()
+    var right = b.utf8.makeIterator()
+    while true {
+      guard let y = right.next() else { return false }
+      guard let x = left.next() else { return true }
+      if x == y { continue }
+      if x >= 0xf0, y == 0xee || y == 0xef { return true }
+      if y >= 0xf0, x == 0xee || x == 0xef { return false }
+      return x < y
+    }
+  }
+}
+
 /// Writes JSON texts. Equal values give equal bytes.
 package enum JSONWriter {
   /// Compact text: members in their order, no white space.
   package static func compact(_ value: JSON) -> [UInt8] {
-    var out: [UInt8] = []
-    append(value, to: &out, sorted: false)
-    return out
+    var text = JSONText(isSorted: false)
+    text.append(value, depth: 0)
+    return text.bytes
+  }
+
+  /// Compact text, and whether parsing it gives a value that is equal to `value`. Numbers may be spelled as another case (`1.0` is
+  /// written `1`), and parsers limit how deep a text may be nested; everything else reads back as it is.
+  package static func compactReadingBack(_ value: JSON) -> (bytes: [UInt8], readsBack: Bool) {
+    var text = JSONText(isSorted: false)
+    text.append(value, depth: 0)
+    return (text.bytes, text.readsBack)
   }
 
   /// RFC 8785 (JCS): members sorted by UTF-16 code units of their names, numbers as ECMAScript prints them. For hashes.
   ///
   /// Integers beyond 2^53, which JCS would round to a double, keep their digits, so that different values get different hashes.
   package static func canonical(_ value: JSON) -> [UInt8] {
-    var out: [UInt8] = []
-    append(value, to: &out, sorted: true)
-    return out
+    var text = JSONText(isSorted: true)
+    text.append(value, depth: 0)
+    return text.bytes
   }
 
   /// Compact text as a string.
   package static func text(_ value: JSON) -> String { String(decoding: compact(value), as: UTF8.self) }
-
-  private static func append(_ value: JSON, to out: inout [UInt8], sorted: Bool) {
-    switch value {
-    case .null: out.append(contentsOf: "null".utf8)
-    case .bool(let value): out.append(contentsOf: (value ? "true" : "false").utf8)
-    case .integer(let value): out.append(contentsOf: String(value).utf8)
-    case .unsigned(let value): out.append(contentsOf: String(value).utf8)
-    case .double(let value): out.append(contentsOf: number(value).utf8)
-    case .string(let value): append(value, to: &out)
-    case .array(let elements):
-      out.append(UInt8(ascii: "["))
-      for (index, element) in elements.enumerated() {
-        if index > 0 { out.append(UInt8(ascii: ",")) }
-        append(element, to: &out, sorted: sorted)
-      }
-      out.append(UInt8(ascii: "]"))
-    case .object(let object):
-      let members = sorted ? object.members.sorted { $0.name.utf16.lexicographicallyPrecedes($1.name.utf16) } : object.members
-      out.append(UInt8(ascii: "{"))
-      for (index, member) in members.enumerated() {
-        if index > 0 { out.append(UInt8(ascii: ",")) }
-        append(member.name, to: &out)
-        out.append(UInt8(ascii: ":"))
-        append(member.value, to: &out, sorted: sorted)
-      }
-      out.append(UInt8(ascii: "}"))
-    }
-  }
 
   private static let hex = Array("0123456789abcdef".utf8)
 
@@ -59,11 +104,11 @@ package enum JSONWriter {
       for index in bytes.indices {
         let byte = bytes[index]
         if byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") { continue }
-        out.append(contentsOf: bytes[start..<index])
+        out.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[start..<index]))
         appendEscape(of: byte, to: &out)
         start = index + 1
       }
-      out.append(contentsOf: bytes[start...])
+      out.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[start...]))
       out.append(UInt8(ascii: "\""))
     }
   }

@@ -28,8 +28,8 @@ package struct HostKey: Hashable, Sendable {
   package var main: HostKey { HostKey(desktop: desktop, project: project, session: session) }
 
   /// Name in traces, timers and draws: the session, with `/thread` for a subagent thread.
-  package var name: String { thread.map { "\(session)/\($0)" } ?? session }
+  package var name: String { thread.map { session + "/" + $0 } ?? session }
 
   /// Name of the replay set's scope (HB-OUTBOX-02): desktop, project folder, session.
-  package var scope: String { "\(desktop)|\(project)|\(session)" }
+  package var scope: String { desktop + "|" + project + "|" + session }
 }

@@ -139,7 +139,7 @@ package struct Phone: ClientCore {
 
   /// The next u of a wait: the k-th wait of a purpose at an object takes its k-th draw (spec A).
   mutating func draw(_ purpose: String, _ object: String, in band: ClosedRange<Double>) -> Double {
-    let name = "\(purpose):\(object)"
+    let name = purpose + ":" + object
     let k = drawCounts[name] ?? 0
     drawCounts[name] = k + 1
     return settings.draws.u(purpose, object, k, in: band)
@@ -397,7 +397,7 @@ package struct Phone: ClientCore {
   private mutating func receive(_ frame: Frame) {
     guard frame.connection == connection, isUp else { return }
     guard frame.kind == .text else { return note("frame.dropped", ["reason": .string(frame.kind.rawValue)]) }
-    switch reader.message(of: frame.payload) {
+    switch reader.message(of: frame) {
     case .response(let response): receive(response)
     case .event(let event): receive(event)
     case .request: note("frame.dropped", ["reason": "frame.request"])

@@ -17,12 +17,12 @@ enum TimerName: Hashable, Sendable {
 
   var id: TimerID {
     switch self {
-    case .request(let id): TimerID("request:\(id)")
+    case .request(let id): TimerID("request:" + id)
     case .lease: TimerID("lease:")
-    case .check(let scope): TimerID("check:\(scope)")
-    case .load(let host): TimerID("load:\(host)")
-    case .start(let host): TimerID("start:\(host)")
-    case .intake(let host): TimerID("intake:\(host)")
+    case .check(let scope): TimerID("check:" + scope)
+    case .load(let host): TimerID("load:" + host)
+    case .start(let host): TimerID("start:" + host)
+    case .intake(let host): TimerID("intake:" + host)
     }
   }
 

@@ -5,7 +5,11 @@ package let largestSafeInteger: Int64 = 9_007_199_254_740_991
 
 extension StringProtocol {
   /// Whether every character is Unicode white space (spec B.1, the opposite of "nonblank").
-  package var isBlank: Bool { unicodeScalars.allSatisfy(\.properties.isWhitespace) }
+  package var isBlank: Bool {
+    // A printable ASCII character settles it without a look into the tables of Unicode.
+    if utf8.contains(where: { $0 > 0x20 && $0 < 0x7f }) { return false }
+    return unicodeScalars.allSatisfy(\.properties.isWhitespace)
+  }
 }
 
 /// What a JSON value is as an integer of this wire.

@@ -37,7 +37,7 @@ package struct HBCodeLabeler: FrameLabeler {
 
   package mutating func label(_ frame: Frame) -> FrameLabel {
     guard frame.kind == .text else { return FrameLabel(role: .other, name: frame.kind.rawValue) }
-    switch reader.message(of: frame.payload) {
+    switch reader.message(of: frame) {
     case .request(let request): return label(request, on: frame.connection)
     case .response(let response): return label(response, on: frame.connection)
     case .event(let event):
@@ -102,7 +102,7 @@ package struct HBCodeLabeler: FrameLabeler {
     if frame.kind == .binary { return [JSONError(problem: "frame.not-text")] }
     guard frame.kind == .text else { return [] }
     do throws(DecodeFailure) {
-      switch reader.message(of: frame.payload) {
+      switch reader.message(of: frame) {
       case .request(let request):
         if let method = Method(rawValue: request.method) {
           let address = Address(connection: frame.connection, id: request.id)

@@ -148,6 +148,13 @@ package final class HBCodeReader: Sendable {
     return WireMessage(json)
   }
 
+  /// The message that a text frame is. A frame that brings its content along is not parsed again.
+  package func message(of frame: Frame) -> WireMessage {
+    guard let content = frame.content else { return message(of: frame.payload) }
+    assert(json(of: frame.payload) == content, "the content of a frame is what its payload says")
+    return WireMessage(content)
+  }
+
   /// The payload as JSON, or nil.
   package func json(of payload: [UInt8]) -> JSON? { parser.withLock { try? $0.parse(payload) } }
 }
@@ -155,6 +162,6 @@ package final class HBCodeReader: Sendable {
 extension Frame {
   /// A text frame that carries `json` in compact form.
   package static func text(_ json: JSON, connection: ConnectionID, direction: Direction, at: Instant) -> Frame {
-    Frame(at: at, connection: connection, direction: direction, kind: .text, payload: JSONWriter.compact(json))
+    Frame(at: at, connection: connection, direction: direction, content: json)
   }
 }

@@ -112,7 +112,7 @@ extension Method {
   }
 
   /// The idempotency key of a mutation that is not an upload: `<method>:<mutationId>` (spec B.2).
-  package func key(mutationId: String) -> String { "\(rawValue):\(mutationId)" }
+  package func key(mutationId: String) -> String { rawValue + ":" + mutationId }
 
   /// The mutation ID in a key of that form, or nil.
   package func mutationId(ofKey key: String) -> String? {

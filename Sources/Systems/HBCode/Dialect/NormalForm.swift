@@ -52,7 +52,7 @@ private struct NormalForm {
     default: return nil
     }
     let usual = TimingRule.within(frame.direction == .in ? byServer : byUser)
-    switch reader.message(of: frame.payload) {
+    switch reader.message(of: frame) {
     case .request(let request):
       let timing = frame.direction == .out ? rule(of: request, on: ordinal) : usual
       // The count of rule-timed requests may differ by one: they are counted apart, and have no ordinal themselves.

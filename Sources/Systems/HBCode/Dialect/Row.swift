@@ -56,9 +56,9 @@ package struct Row: Hashable, Sendable {
   }
 
   /// `type:id`; also the splice key.
-  package var identity: String { "\(type.rawValue):\(id)" }
+  package var identity: String { type.rawValue + ":" + id }
   /// `op:<operationId>` of a user row, its second identity.
-  package var operationIdentity: String? { type == .user ? operationId.map { "op:\($0)" } : nil }
+  package var operationIdentity: String? { type == .user ? operationId.map { "op:" + $0 } : nil }
 
   /// The order of rows: `sourceOrder`, then type, then id.
   package static func precedes(_ a: Row, _ b: Row) -> Bool {

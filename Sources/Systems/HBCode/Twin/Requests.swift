@@ -62,7 +62,7 @@ extension DesktopTwin {
   mutating func receive(_ frame: Frame, _ refusal: Refusal?) {
     guard relay.isConnected(frame.connection), frame.kind == .text || frame.kind == .binary else { return }
     guard frame.kind == .text else { return dropped(frame, DecodeFailure(reason: "frame.binary")) }
-    switch reader.message(of: frame.payload) {
+    switch reader.message(of: frame) {
     case .request(let request): answer(request, on: frame.connection, refusal)
     case .response, .event: dropped(frame, DecodeFailure(reason: "frame.not-request"))
     case .invalid(let failure): dropped(frame, failure)

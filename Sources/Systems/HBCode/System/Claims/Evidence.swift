@@ -10,7 +10,7 @@ package enum HBCodeClaims {
 }
 
 /// An answer as the phone got it.
-struct Got {
+struct Got: Sendable {
   /// Index of its `arrive` entry.
   var entry: Int
   var at: Instant
@@ -27,7 +27,7 @@ struct Got {
 }
 
 /// How a request ended for the phone.
-enum Ending {
+enum Ending: Sendable {
   case answered(Got)
   /// Its time limit passed.
   case timedOut(Instant)
@@ -48,7 +48,7 @@ enum Ending {
 }
 
 /// A request of the phone.
-struct Ask {
+struct Ask: Sendable {
   /// Index of its `send` entry.
   var entry: Int
   var at: Instant
@@ -64,17 +64,76 @@ struct Ask {
   var ending: Ending
 }
 
-/// What the claims of hbcode look up besides `TraceIndex`; made once per claim.
+/// What the claims of hbcode look up besides `TraceIndex`; found once for all of them.
 struct Evidence {
+  fileprivate struct Findings: Sendable {
+    var asks: [Ask] = []
+    let pauses: [StateInterval]
+  }
+
   let index: TraceIndex
-  private(set) var asks: [Ask] = []
-  /// Entries that say that a process is not running or not in the foreground.
-  let pauses: [StateInterval]
+  private let findings: Findings
 
   var entries: [TraceEntry] { index.entries }
+  /// The requests of the phone, in order of sending.
+  var asks: [Ask] { findings.asks }
+  /// Entries that say that a process is not running or not in the foreground.
+  var pauses: [StateInterval] { findings.pauses }
 
   init(_ index: TraceIndex) {
     self.index = index
+    findings = index.finding(Findings.init)
+  }
+
+  /// Notes of the core of one kind.
+  func notes(_ kind: String) -> [TraceEntry] { index.all(.core, kind) }
+
+  /// Whether the process was stopped, suspended or in the background at some time from `from` to `to`.
+  func wasPaused(from: Instant, to: Instant) -> Bool { pauses.contains { $0.from <= to && $0.until >= from } }
+
+  /// Whether the process was ended, or the device asleep, at some time between.
+  func wasAsleep(from: Instant, to: Instant) -> Bool {
+    pauses.contains { $0.from <= to && $0.until >= from && ["stop", "suspend"].contains(entries[$0.opened].kind) }
+  }
+
+  /// The state of an operation by the client's notes after the entry with this index.
+  func state(of operation: String, at entry: Int) -> String? {
+    index.indices(ofOperation: operation).last { $0 <= entry && isNote($0, "op") }.flatMap { entries[$0]["state"]?.string }
+  }
+
+  func isNote(_ index: Int, _ kind: String) -> Bool { entries[index].party == .core && entries[index].kind == kind }
+
+  /// The gestures that name an operation, between two entries.
+  func hasUserAction(on operation: String, between a: Int, and b: Int) -> Bool {
+    index.indices(.user, "gesture").contains { $0 > a && $0 < b && entries[$0]["operation"]?.string == operation }
+  }
+
+  /// The entries of one handling of the core: from `start` (excluded) up to the next thing that happens to it.
+  func handling(after start: Int) -> Range<Int> {
+    var end = start + 1
+    while end < entries.count, !isTrigger(entries[end]) { end += 1 }
+    return (start + 1)..<max(start + 1, end)
+  }
+
+  private func isTrigger(_ entry: TraceEntry) -> Bool {
+    switch entry.party {
+    case .link:
+      return ["up", "down"].contains(entry.kind) || entry.kind == "arrive" && entry["dir"]?.string == Direction.in.rawValue
+    case .core: return entry.kind == "timer"
+    case .user: return entry.kind == "gesture"
+    case .world: return true
+    case .twin, .plan: return false
+    }
+  }
+
+  /// Operations that are on the desktop's side, on the wire or in a client's note.
+  var operations: [String] { index.operations }
+
+  static func outcome(_ remark: String) -> ClaimOutcome { ClaimOutcome(exercised: 0, remark: remark) }
+}
+
+extension Evidence.Findings {
+  fileprivate init(_ index: TraceIndex) {
     let isPause = { (entry: TraceEntry) -> Bool in
       entry.party == .world && ["stop", "suspend", "background"].contains(entry.kind)
         || entry.party == .user && entry.kind == "gesture" && entry["do"]?.string == "background"
@@ -129,52 +188,6 @@ struct Evidence {
           hash: entry["paramsHash"]?.string, operation: frame.operation, isSubmit: method == .outboxSubmit, ending: ending))
     }
   }
-
-  /// Notes of the core of one kind.
-  func notes(_ kind: String) -> [TraceEntry] { index.all(.core, kind) }
-
-  /// Whether the process was stopped, suspended or in the background at some time from `from` to `to`.
-  func wasPaused(from: Instant, to: Instant) -> Bool { pauses.contains { $0.from <= to && $0.until >= from } }
-
-  /// Whether the process was ended, or the device asleep, at some time between.
-  func wasAsleep(from: Instant, to: Instant) -> Bool {
-    pauses.contains { $0.from <= to && $0.until >= from && ["stop", "suspend"].contains(entries[$0.opened].kind) }
-  }
-
-  /// The state of an operation by the client's notes after the entry with this index.
-  func state(of operation: String, at entry: Int) -> String? {
-    index.indices(ofOperation: operation).last { $0 <= entry && isNote($0, "op") }.flatMap { entries[$0]["state"]?.string }
-  }
-
-  func isNote(_ index: Int, _ kind: String) -> Bool { entries[index].party == .core && entries[index].kind == kind }
-
-  /// The gestures that name an operation, between two entries.
-  func hasUserAction(on operation: String, between a: Int, and b: Int) -> Bool {
-    index.indices(.user, "gesture").contains { $0 > a && $0 < b && entries[$0]["operation"]?.string == operation }
-  }
-
-  /// The entries of one handling of the core: from `start` (excluded) up to the next thing that happens to it.
-  func handling(after start: Int) -> Range<Int> {
-    var end = start + 1
-    while end < entries.count, !isTrigger(entries[end]) { end += 1 }
-    return (start + 1)..<max(start + 1, end)
-  }
-
-  private func isTrigger(_ entry: TraceEntry) -> Bool {
-    switch entry.party {
-    case .link:
-      return ["up", "down"].contains(entry.kind) || entry.kind == "arrive" && entry["dir"]?.string == Direction.in.rawValue
-    case .core: return entry.kind == "timer"
-    case .user: return entry.kind == "gesture"
-    case .world: return true
-    case .twin, .plan: return false
-    }
-  }
-
-  /// Operations that are on the desktop's side, on the wire or in a client's note.
-  var operations: [String] { index.operations }
-
-  static func outcome(_ remark: String) -> ClaimOutcome { ClaimOutcome(exercised: 0, remark: remark) }
 }
 
 extension ClaimOutcome {
