@@ -108,11 +108,17 @@ package struct RunHeader: Hashable, Sendable {
 /// The complete journal of a run: the only input of oracles and reports.
 package struct Trace: Sendable {
   package var header: RunHeader
-  package var entries: [TraceEntry]
+  package var entries: [TraceEntry] {
+    didSet { contents = [:] }
+  }
+  /// What parsing the payload of an entry gives, by its index, where the run knew it (`Frame.content`). A trace that was read or whose
+  /// entries were changed has none.
+  package private(set) var contents: [Int: JSON]
 
-  package init(header: RunHeader, entries: [TraceEntry] = []) {
+  package init(header: RunHeader, entries: [TraceEntry] = [], contents: [Int: JSON] = [:]) {
     self.header = header
     self.entries = entries
+    self.contents = contents
   }
 
   /// The entries of one party and kind, in order. O(n).

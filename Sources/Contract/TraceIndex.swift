@@ -44,6 +44,7 @@ package struct StateInterval: Hashable, Sendable {
 
 /// What claims work out from a trace, so that those who need the same share it: one value of each type.
 private final class SharedFindings: Sendable {
+  let reader = Mutex(JSONReader())
   private let found = Mutex<[ObjectIdentifier: any Sendable]>([:])
 
   subscript<Finding: Sendable>(type: Finding.Type) -> Finding? {
@@ -77,13 +78,24 @@ package struct TraceIndex: Sendable {
     case name(Int, String)
   }
 
+  /// Positions by positions, for indices below a count; other indices have none.
+  private struct Positions: Sendable {
+    private var table: [Int]
+    init(_ count: Int) { table = Array(repeating: -1, count: count) }
+    subscript(index: Int) -> Int? {
+      get { table.indices.contains(index) && table[index] >= 0 ? table[index] : nil }
+      set { table[index] = newValue ?? -1 }
+    }
+  }
+
   private let findings = SharedFindings()
   private var byKind: [Kind: [Int]] = [:]
   private var byOperation: [String: [Int]] = [:]
   private var byKey: [String: [Int]] = [:]
   private var gestureOfIntent: [String: Int] = [:]
-  private var frameOfEntry: [Int: Int] = [:]
-  private var exchangeOfFrame: [Int: Int] = [:]
+  /// Position in `frames` by entry, in `exchanges` by position in `frames`.
+  private var frameOfEntry: Positions
+  private var exchangeOfFrame: Positions
 
   package var header: RunHeader { trace.header }
   package var entries: [TraceEntry] { trace.entries }
@@ -92,6 +104,8 @@ package struct TraceIndex: Sendable {
 
   package init(_ trace: Trace) {
     self.trace = trace
+    frameOfEntry = Positions(trace.entries.count)
+    exchangeOfFrame = Positions(trace.entries.count)
     // Requests that wait for an answer, newest last: by connection and id, by key, and by connection and name for wires without ids.
     var waiting: [Tie: [Int]] = [:]
     for (index, entry) in trace.entries.enumerated() {
@@ -139,6 +153,13 @@ package struct TraceIndex: Sendable {
     let made = find(self)
     findings[Finding.self] = made
     return made
+  }
+
+  /// The payload of an entry as JSON; nil when it has none or is no JSON.
+  package func content(ofEntry index: Int) -> JSON? {
+    if let known = trace.contents[index] { return known }
+    guard trace.entries.indices.contains(index), let payload = trace.entries[index].payload else { return nil }
+    return findings.reader.withLock { try? $0.parse(payload) }
   }
 
   /// Indices of the entries of one party and kind, in order.

@@ -5,6 +5,8 @@ import Wire
 /// Writes the entries of a trace in order. Small on purpose: where the entries go is its affair alone.
 package struct TraceRecorder: Sendable {
   package private(set) var entries: [TraceEntry] = []
+  /// `Trace.contents`.
+  package private(set) var contents: [Int: JSON] = [:]
 
   package init() {}
 
@@ -26,13 +28,14 @@ package struct TraceRecorder: Sendable {
   /// Appends an entry and returns its index.
   @discardableResult
   package mutating func record(
-    _ party: Party, _ kind: String, at now: Instant, _ fields: JSONObject, payload: [UInt8]? = nil
+    _ party: Party, _ kind: String, at now: Instant, _ fields: JSONObject, payload: [UInt8]? = nil, content: JSON? = nil
   ) -> Int {
     var fields = fields
     for index in fields.members.indices where TraceRecorder.isTaken(fields.members[index].name) {
       fields.members[index].name += "_"
     }
     let index = entries.count
+    if let content { contents[index] = content }
     entries.append(TraceEntry(index: index, at: now, party: party, kind: kind, fields: fields, payload: payload))
     return index
   }

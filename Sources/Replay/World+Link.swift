@@ -193,8 +193,8 @@ extension World {
   }
 
   mutating func recordSend(_ frame: Frame, _ label: FrameLabel) -> Int {
-    var fields = JSONObject([])
-    fields.members = World.place(frame, label).members
+    var fields = World.place(frame, label)
+    fields.members.reserveCapacity(fields.count + label.fields.count + 6)
     for member in label.fields.members where fields[member.name] == nil { fields.members.append(member) }
     fields.members.append(contentsOf: World.identity(label))
     // The numbers of frames begin at 1.
@@ -203,7 +203,7 @@ extension World {
     }
     if fields["frame"] == nil { fields["frame"] = .string(frame.kind.rawValue) }
     fields["bytes"] = .int(frame.payload.count)
-    let send = record(.link, "send", fields, payload: frame.payload)
+    let send = record(.link, "send", fields, payload: frame.payload, content: frame.content)
     sendEntries.append(send)
     return send
   }

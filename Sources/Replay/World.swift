@@ -269,7 +269,8 @@ package struct World: Sendable {
 
   /// The trace so far, and what became of rules and conditions.
   package var result: RunResult {
-    RunResult(trace: Trace(header: header, entries: recorder.entries), rules: reports, conditions: conditions.reports)
+    RunResult(
+      trace: Trace(header: header, entries: recorder.entries, contents: recorder.contents), rules: reports, conditions: conditions.reports)
   }
 
   /// Carries out one event with all that follows from it at once.
@@ -361,8 +362,8 @@ package struct World: Sendable {
   }
 
   @discardableResult
-  mutating func record(_ party: Party, _ kind: String, _ fields: JSONObject, payload: [UInt8]? = nil) -> Int {
-    recorder.record(party, kind, at: now, fields, payload: payload)
+  mutating func record(_ party: Party, _ kind: String, _ fields: JSONObject, payload: [UInt8]? = nil, content: JSON? = nil) -> Int {
+    recorder.record(party, kind, at: now, fields, payload: payload, content: content)
   }
 
   func rank(_ eventClass: EventClass) -> UInt8 { ranks[eventClass] ?? 253 }

@@ -1,43 +1,18 @@
 /// The order of everything that is due: by instant, then class, then the order of insertion. Push and pop are O(log n).
-///
-/// Inlinable, like `OrderedMap`: a generic type of another module is otherwise run by its metadata, which costs ten times as much.
 package struct EventQueue<Element: Sendable>: Sendable {
-  @usableFromInline
-  struct Slot: Sendable {
-    @usableFromInline var at: Int64
-    @usableFromInline var rank: UInt64  // class in the high byte, insertion number below
-    @usableFromInline var place: Int  // of the element
+  private var order = DueOrder()
+  /// Elements by their place; nil where a place is free.
+  private var elements: [Element?] = []
+  private var free: [Int] = []
 
-    @inlinable
-    init(at: Int64, rank: UInt64, place: Int) {
-      self.at = at
-      self.rank = rank
-      self.place = place
-    }
-
-    @inlinable
-    func isBefore(_ other: Slot) -> Bool { at != other.at ? at < other.at : rank < other.rank }
-  }
-
-  // The heap moves small slots; the elements stay where they are.
-  @usableFromInline var heap: [Slot] = []
-  @usableFromInline var elements: [Element?] = []
-  @usableFromInline var free: [Int] = []
-  @usableFromInline var inserted: UInt64 = 0
-
-  @inlinable
   package init() {}
 
-  @inlinable
-  package var isEmpty: Bool { heap.isEmpty }
-  @inlinable
-  package var count: Int { heap.count }
+  package var isEmpty: Bool { order.slots.isEmpty }
+  package var count: Int { order.slots.count }
   /// The instant of the next element, or nil.
-  @inlinable
-  package var nextInstant: Instant? { heap.first.map { Instant(nanoseconds: $0.at) } }
+  package var nextInstant: Instant? { order.next }
 
   /// Adds an element due at `instant`; `eventClass` 0…255, lower classes of one instant come first.
-  @inlinable
   package mutating func push(_ element: Element, at instant: Instant, eventClass: UInt8) {
     let place: Int
     if let reused = free.popLast() {
@@ -47,43 +22,21 @@ package struct EventQueue<Element: Sendable>: Sendable {
       place = elements.count
       elements.append(element)
     }
-    heap.append(Slot(at: instant.nanoseconds, rank: UInt64(eventClass) << 56 | inserted, place: place))
-    inserted += 1
-    var child = heap.count - 1
-    while child > 0 {
-      let parent = (child - 1) / 2
-      if !heap[child].isBefore(heap[parent]) { break }
-      heap.swapAt(child, parent)
-      child = parent
-    }
+    order.push(place, at: instant, eventClass: eventClass)
   }
 
   /// Takes the first element out.
-  @inlinable
   package mutating func pop() -> (instant: Instant, element: Element)? {
-    guard let first = heap.first, let element = elements[first.place] else { return nil }
+    guard let first = order.pop(), let element = elements[first.place] else { return nil }
     elements[first.place] = nil
     free.append(first.place)
-    let last = heap.removeLast()
-    if !heap.isEmpty {
-      heap[0] = last
-      var parent = 0
-      while true {
-        var least = 2 * parent + 1
-        if least >= heap.count { break }
-        if least + 1 < heap.count, heap[least + 1].isBefore(heap[least]) { least += 1 }
-        if !heap[least].isBefore(heap[parent]) { break }
-        heap.swapAt(parent, least)
-        parent = least
-      }
-    }
     return (Instant(nanoseconds: first.at), element)
   }
 
   /// Removes every element that `matches`, keeping the order of the rest. O(n log n).
   package mutating func removeAll(where matches: (Element) -> Bool) {
-    var kept: [Slot] = []
-    for slot in heap {
+    var kept: [DueOrder.Slot] = []
+    for slot in order.slots {
       guard let element = elements[slot.place] else { continue }
       if matches(element) {
         elements[slot.place] = nil
@@ -92,6 +45,56 @@ package struct EventQueue<Element: Sendable>: Sendable {
         kept.append(slot)
       }
     }
-    heap = kept.sorted { $0.isBefore($1) }
+    order.replace(kept)
   }
+}
+
+/// The heap of an `EventQueue`, apart from its elements: another module can have the generic part by its metadata only, which makes each
+/// access expensive; the heap's many accesses are those of a plain array.
+private struct DueOrder: Sendable {
+  struct Slot: Sendable {
+    var at: Int64
+    var rank: UInt64  // class in the high byte, insertion number below
+    var place: Int
+
+    func isBefore(_ other: Slot) -> Bool { at != other.at ? at < other.at : rank < other.rank }
+  }
+
+  private(set) var slots: [Slot] = []
+  private var inserted: UInt64 = 0
+
+  var next: Instant? { slots.isEmpty ? nil : Instant(nanoseconds: slots[0].at) }
+
+  mutating func push(_ place: Int, at instant: Instant, eventClass: UInt8) {
+    slots.append(Slot(at: instant.nanoseconds, rank: UInt64(eventClass) << 56 | inserted, place: place))
+    inserted += 1
+    var child = slots.count - 1
+    while child > 0 {
+      let parent = (child - 1) / 2
+      if !slots[child].isBefore(slots[parent]) { break }
+      slots.swapAt(child, parent)
+      child = parent
+    }
+  }
+
+  mutating func pop() -> Slot? {
+    guard let first = slots.first else { return nil }
+    let last = slots.removeLast()
+    if !slots.isEmpty {
+      slots[0] = last
+      var parent = 0
+      while true {
+        var least = 2 * parent + 1
+        if least >= slots.count { break }
+        if least + 1 < slots.count, slots[least + 1].isBefore(slots[least]) { least += 1 }
+        if !slots[least].isBefore(slots[parent]) { break }
+        slots.swapAt(parent, least)
+        parent = least
+      }
+    }
+    return first
+  }
+
+  /// Other slots, in the order in which they are due.
+  mutating func replace(_ slots: [Slot]) { self.slots = slots.sorted { $0.isBefore($1) } }
 }

@@ -4,7 +4,6 @@
 package struct Instant: Hashable, Comparable, Sendable {
   package var nanoseconds: Int64
 
-  @inlinable
   package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
   /// The start of the run or recording.
@@ -12,13 +11,9 @@ package struct Instant: Hashable, Comparable, Sendable {
   /// Later than anything that happens.
   package static let never = Instant(nanoseconds: .max)
 
-  @inlinable
   package static func < (a: Instant, b: Instant) -> Bool { a.nanoseconds < b.nanoseconds }
-  @inlinable
   package static func + (a: Instant, b: Interval) -> Instant { Instant(nanoseconds: sum(a.nanoseconds, b.nanoseconds)) }
-  @inlinable
   package static func - (a: Instant, b: Interval) -> Instant { Instant(nanoseconds: difference(a.nanoseconds, b.nanoseconds)) }
-  @inlinable
   package static func - (a: Instant, b: Instant) -> Interval { Interval(nanoseconds: difference(a.nanoseconds, b.nanoseconds)) }
 }
 
@@ -28,24 +23,16 @@ package struct Instant: Hashable, Comparable, Sendable {
 package struct Interval: Hashable, Comparable, Sendable {
   package var nanoseconds: Int64
 
-  @inlinable
   package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
   package static let zero = Interval(nanoseconds: 0)
-  @inlinable
   package static func nanoseconds(_ n: Int64) -> Interval { Interval(nanoseconds: n) }
-  @inlinable
   package static func milliseconds(_ n: Int64) -> Interval { Interval(nanoseconds: product(n, 1_000_000)) }
-  @inlinable
   package static func seconds(_ n: Int64) -> Interval { Interval(nanoseconds: product(n, 1_000_000_000)) }
 
-  @inlinable
   package static func < (a: Interval, b: Interval) -> Bool { a.nanoseconds < b.nanoseconds }
-  @inlinable
   package static func + (a: Interval, b: Interval) -> Interval { Interval(nanoseconds: sum(a.nanoseconds, b.nanoseconds)) }
-  @inlinable
   package static func - (a: Interval, b: Interval) -> Interval { Interval(nanoseconds: difference(a.nanoseconds, b.nanoseconds)) }
-  @inlinable
   package static func * (a: Interval, n: Int64) -> Interval { Interval(nanoseconds: product(a.nanoseconds, n)) }
 
   /// This interval times `factor`, rounded to the nearest nanosecond (halves away from zero); zero when that is no number.
@@ -74,20 +61,17 @@ extension Interval: CustomStringConvertible {
   }
 }
 
-@usableFromInline
-func sum(_ a: Int64, _ b: Int64) -> Int64 {
+private func sum(_ a: Int64, _ b: Int64) -> Int64 {
   let (value, overflows) = a.addingReportingOverflow(b)
   return overflows ? (b < 0 ? .min : .max) : value
 }
 
-@usableFromInline
-func difference(_ a: Int64, _ b: Int64) -> Int64 {
+private func difference(_ a: Int64, _ b: Int64) -> Int64 {
   let (value, overflows) = a.subtractingReportingOverflow(b)
   return overflows ? (b < 0 ? .max : .min) : value
 }
 
-@usableFromInline
-func product(_ a: Int64, _ b: Int64) -> Int64 {
+private func product(_ a: Int64, _ b: Int64) -> Int64 {
   let (value, overflows) = a.multipliedReportingOverflow(by: b)
   return overflows ? ((a < 0) == (b < 0) ? .max : .min) : value
 }

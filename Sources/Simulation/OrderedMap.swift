@@ -1,18 +1,14 @@
 /// A dictionary that is walked in the order of first insertion, so that no hash order reaches an effect or a byte of output.
 /// Lookup, insertion and replacement are O(1); removal is O(n).
 package struct OrderedMap<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-  @usableFromInline package internal(set) var keys: [Key] = []
-  @usableFromInline var table: [Key: Value] = [:]
+  package private(set) var keys: [Key] = []
+  private var table: [Key: Value] = [:]
 
-  @inlinable
   package init() {}
 
-  @inlinable
   package var count: Int { keys.count }
-  @inlinable
   package var isEmpty: Bool { keys.isEmpty }
 
-  @inlinable
   package subscript(key: Key) -> Value? {
     get { table[key] }
     set {
@@ -24,7 +20,6 @@ package struct OrderedMap<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
   }
 
-  @inlinable
   package subscript(key: Key, default make: @autoclosure () -> Value) -> Value {
     get { table[key] ?? make() }
     _modify {
@@ -34,9 +29,7 @@ package struct OrderedMap<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   }
 
   /// The values in the order of their keys.
-  @inlinable
   package var values: [Value] { keys.map { table[$0]! } }
   /// The pairs in the order of insertion.
-  @inlinable
   package var pairs: [(key: Key, value: Value)] { keys.map { ($0, table[$0]!) } }
 }

@@ -31,6 +31,44 @@ import Wire
     #expect(index.exchanges.map { [$0.request] + $0.responses } == [[0, 3], [1, 2], [4, 5], [6, 8], [7, 9], [10, 12], [11]])
   }
 
+  @Test func `the content of an entry is what its payload says now, whoever parsed it first`() {
+    func entry(_ index: Int, _ payload: String?) -> TraceEntry {
+      TraceEntry(
+        index: index, at: .zero, party: .link, kind: "send", fields: ["conn": 1, "dir": "out"], payload: payload.map { Array($0.utf8) })
+    }
+    let header = RunHeader(system: "toy", behaviourVersion: 1, planHash: "", seed: 1)
+    let entries = [entry(0, "{\"a\":1}"), entry(1, nil), entry(2, "no JSON"), entry(3, "[2]")]
+    var trace = Trace(header: header, entries: entries, contents: [0: ["a": 1]])
+    func contents(_ trace: Trace) -> [JSON?] {
+      let index = TraceIndex(trace)
+      return (-1...4).map { index.content(ofEntry: $0) }
+    }
+    #expect(contents(trace) == [nil, ["a": 1], nil, nil, [2], nil])
+    trace.entries[0].payload = Array("[3]".utf8)
+    #expect(trace.contents.isEmpty)
+    #expect(contents(trace) == [nil, [3], nil, nil, [2], nil])
+  }
+
+  @Test func `findings are made once for an index, and anew for another trace`() {
+    struct Count: Sendable { var entries: Int }
+    var story = TraceBuilder()
+    story.attempt("op-1", key: "k-1", at: 10)
+    let trace = story.finished(quiet: 100, end: 200)
+    let index = TraceIndex(trace)
+    var made = 0
+    func count(_ index: TraceIndex) -> Int {
+      index.finding {
+        made += 1
+        return Count(entries: $0.entries.count)
+      }.entries
+    }
+    #expect(count(index) == trace.entries.count)
+    #expect(count(index) == trace.entries.count)
+    #expect(made == 1)
+    #expect(count(TraceIndex(Trace(header: trace.header))) == 0)
+    #expect(made == 2)
+  }
+
   @Test func `arrivals and faults stand with their frame`() {
     var story = TraceBuilder()
     let sent = story.attempt("op-1", key: "k-1", at: 10)

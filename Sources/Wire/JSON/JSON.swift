@@ -31,14 +31,18 @@ extension JSON {
 }
 
 /// Whether two texts have the same code units. Swift's `==` also equates canonically equivalent ones, which are different data.
-@inlinable
-func isSameText(_ a: String, _ b: String) -> Bool { a.utf8.count == b.utf8.count && hasSameUnits(a, b) }
+///
+/// The length, which is known, tells most texts apart. Texts of equal length that are `==` can only differ in the order of combining marks.
+@inline(__always)
+func isSameText(_ a: String, _ b: String) -> Bool { a.utf8.count == b.utf8.count && a == b && hasSameUnits(a, b) }
 
-/// The same for texts of equal length.
-@usableFromInline
-func hasSameUnits(_ a: String, _ b: String) -> Bool {
+@inline(never)
+private func hasSameUnits(_ a: String, _ b: String) -> Bool {
   let isSame = a.utf8.withContiguousStorageIfAvailable { left in
-    b.utf8.withContiguousStorageIfAvailable { right in left.elementsEqual(right) }
+    b.utf8.withContiguousStorageIfAvailable { right in
+      for index in left.indices where left[index] != right[index] { return false }
+      return true
+    }
   }
   return (isSame ?? nil) ?? a.utf8.elementsEqual(b.utf8)
 }
@@ -76,11 +80,16 @@ package struct JSONObject: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     }
   }
 
-  /// Index of the first member of that name, by code units.
+  /// Index of the first member of that name.
   private func position(of name: String) -> Int? {
-    // In place: a walk over the array's elements would retain and release each of them.
-    members.withUnsafeBufferPointer { members in
-      for index in members.indices where isSameText(members[index].name, name) { return index }
+    // In place: a walk over the array's elements would retain and release each of them. Nearly every other name has another length.
+    let length = name.utf8.count
+    return members.withUnsafeBufferPointer { members in
+      var index = 0
+      while index < members.count {
+        if members[index].name.utf8.count == length, members[index].name == name { return index }
+        index += 1
+      }
       return nil
     }
   }
@@ -89,8 +98,14 @@ package struct JSONObject: Hashable, Sendable, ExpressibleByDictionaryLiteral {
   package var repeatedName: String? {
     if members.count < 12 {
       return members.withUnsafeBufferPointer { members in
-        for index in members.indices {
-          for earlier in 0..<index where isSameText(members[earlier].name, members[index].name) { return members[index].name }
+        var index = 1
+        while index < members.count {
+          var earlier = 0
+          while earlier < index {
+            if isSameText(members[earlier].name, members[index].name) { return members[index].name }
+            earlier += 1
+          }
+          index += 1
         }
         return nil
       }

@@ -10,14 +10,14 @@ private struct JSONText {
 
   init(isSorted: Bool) {
     self.isSorted = isSorted
-    bytes.reserveCapacity(256)
+    bytes.reserveCapacity(512)
   }
 
   mutating func append(_ value: JSON, depth: Int) {
     switch value {
     case .null: bytes.append(contentsOf: "null".utf8)
     case .bool(let value): bytes.append(contentsOf: (value ? "true" : "false").utf8)
-    case .integer(let value): bytes.append(contentsOf: String(value).utf8)
+    case .integer(let value): append(value)
     case .unsigned(let value):
       if Int64(exactly: value) != nil { readsBack = false }
       bytes.append(contentsOf: String(value).utf8)
@@ -44,6 +44,23 @@ private struct JSONText {
         append(members[index].value, depth: depth + 1)
       }
       bytes.append(UInt8(ascii: "}"))
+    }
+  }
+
+  private mutating func append(_ value: Int64) {
+    if value < 0 { bytes.append(UInt8(ascii: "-")) }
+    let start = bytes.count
+    var rest = value.magnitude
+    repeat {
+      let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
+      bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit))
+      rest = quotient
+    } while rest > 0
+    // The digits came last first.
+    var (low, high) = (start, bytes.count - 1)
+    while low < high {
+      bytes.swapAt(low, high)
+      (low, high) = (low + 1, high - 1)
     }
   }
 
@@ -101,16 +118,38 @@ package enum JSONWriter {
       out.append(UInt8(ascii: "\""))
       // Almost every string is one run without escapes.
       var start = 0
-      for index in bytes.indices {
-        let byte = bytes[index]
-        if byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") { continue }
+      while let index = firstEscape(in: bytes, from: start) {
         out.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[start..<index]))
-        appendEscape(of: byte, to: &out)
+        appendEscape(of: bytes[index], to: &out)
         start = index + 1
       }
       out.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[start...]))
       out.append(UInt8(ascii: "\""))
     }
+  }
+
+  /// Index of the first byte from `start` on that must be escaped.
+  private static func firstEscape(in bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
+    var index = start
+    let raw = UnsafeRawBufferPointer(bytes)
+    // Eight bytes at once; `index` + 8 ≤ `count` keeps the loads inside. In each byte of `found` the top bit is set at least where an
+    // escape is needed: where b − 0x20 or (b ^ x) − 1 borrows and b is ASCII. A borrow may also mark the byte above a found one, so that the
+    // byte loop below has the last word.
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    while index + 8 <= raw.count {
+      let word = raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      let quote = word ^ (ones &* UInt64(UInt8(ascii: "\"")))
+      let backslash = word ^ (ones &* UInt64(UInt8(ascii: "\\")))
+      let found = ((word &- (ones &* 0x20)) | (quote &- ones) | (backslash &- ones)) & ~word & (ones &* 0x80)
+      if found != 0 { break }
+      index += 8
+    }
+    while index < bytes.count {
+      let byte = bytes[index]
+      if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { return index }
+      index += 1
+    }
+    return nil
   }
 
   private static func appendEscape(of byte: UInt8, to out: inout [UInt8]) {

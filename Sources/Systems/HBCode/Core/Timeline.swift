@@ -75,7 +75,9 @@ package struct Timeline: Hashable, Sendable {
         !isSettled($0) && !held.contains($0.identity) && !($0.operationIdentity.map(held.contains) ?? false)
       }
     }
-    return rows.sorted(by: Row.precedes)
+    // Nearly always they came in order.
+    let isInOrder = rows.indices.dropFirst().allSatisfy { !Row.precedes(rows[$0], rows[$0 - 1]) }
+    return isInOrder ? rows : rows.sorted(by: Row.precedes)
   }
 
   /// Whether a canonical or live row of this operation is known here (HB-OUTBOX-12).

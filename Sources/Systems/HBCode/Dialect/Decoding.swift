@@ -41,8 +41,10 @@ extension JSON {
   /// Whether an object anywhere in the value repeats a key.
   package var repeatsKey: Bool {
     switch self {
-    case .object(let object): object.repeatedName != nil || object.members.contains { $0.value.repeatsKey }
-    case .array(let elements): elements.contains { $0.repeatsKey }
+    case .object(let object):
+      // By index: the elements of a walk are retained and released one by one.
+      object.repeatedName != nil || object.members.indices.contains { object.members[$0].value.repeatsKey }
+    case .array(let elements): elements.indices.contains { elements[$0].repeatsKey }
     case .null, .bool, .integer, .unsigned, .double, .string: false
     }
   }

@@ -219,7 +219,7 @@ extension LiveOverlay {
     var blocks: [Row] = []
     blocks.reserveCapacity(elements.count)
     for (index, element) in elements.enumerated() {
-      let row = try Row.decode(element, at: "\(blocksPath)[\(index)]")
+      let row = try Row.decode(element, in: blocksPath, index)
       if row.origin != .live { throw DecodeFailure(reason: "overlay.block.not-live", at: "\(blocksPath)[\(index)]") }
       blocks.append(row)
     }

@@ -19,8 +19,10 @@ package struct SourceOrder: Hashable, Comparable, Sendable {
 
 /// One row of a timeline (spec B.3). `raw` is the object as it came, so that unknown keys and their order survive.
 package struct Row: Hashable, Sendable {
-  package var type: RowType
-  package var id: String
+  package let type: RowType
+  package let id: String
+  /// `type:id`; also the splice key.
+  package let identity: String
   package var origin: RowOrigin
   package var sourceOrder: SourceOrder
   /// Epoch milliseconds.
@@ -42,6 +44,7 @@ package struct Row: Hashable, Sendable {
   ) {
     self.type = type
     self.id = id
+    identity = type.rawValue + ":" + id
     self.origin = origin
     self.sourceOrder = sourceOrder
     self.timestamp = timestamp
@@ -55,8 +58,6 @@ package struct Row: Hashable, Sendable {
     self.raw = raw
   }
 
-  /// `type:id`; also the splice key.
-  package var identity: String { type.rawValue + ":" + id }
   /// `op:<operationId>` of a user row, its second identity.
   package var operationIdentity: String? { type == .user ? operationId.map { "op:" + $0 } : nil }
 

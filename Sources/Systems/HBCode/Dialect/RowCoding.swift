@@ -47,6 +47,15 @@ extension Row {
       isSubagentPanel: panel != nil, message: message, raw: object)
   }
 
+  /// Reads the row of that index in the array at `path`. The row's own path is made only when something is wrong with it.
+  static func decode(_ json: JSON, in path: String, _ index: Int) throws(DecodeFailure) -> Row {
+    do throws(DecodeFailure) {
+      return try decode(json, at: "")
+    } catch {
+      throw DecodeFailure(reason: error.reason, at: "\(path)[\(index)]")
+    }
+  }
+
   /// The object as it came, unknown keys and all.
   package var json: JSON { .object(raw) }
 
@@ -84,16 +93,18 @@ extension Row {
   ) throws(DecodeFailure) -> [Row] {
     var rows: [Row] = []
     rows.reserveCapacity(elements.count)
-    for (index, element) in elements.enumerated() { rows.append(try Row.decode(element, at: "\(path)[\(index)]")) }
+    for (index, element) in elements.enumerated() { rows.append(try Row.decode(element, in: path, index)) }
     if canonicalOnly, let index = rows.firstIndex(where: { $0.origin == .live }) {
       throw DecodeFailure(reason: "page.live-row", at: "\(path)[\(index)]")
     }
     var seen = Set<String>()
     for (index, row) in rows.enumerated() {
-      for key in [row.identity, row.operationIdentity] {
-        guard let key, !seen.insert(key).inserted else { continue }
+      func look(_ key: String) throws(DecodeFailure) {
+        if seen.insert(key).inserted { return }
         throw DecodeFailure(reason: "page.duplicate-splice-key:\(key)", at: "\(path)[\(index)]")
       }
+      try look(row.identity)
+      if let key = row.operationIdentity { try look(key) }
     }
     return rows
   }

@@ -282,10 +282,9 @@ let outboxClaims: [Claim] = [
     "HB-INV-11", "Desktop fields", "No request carries holdReason, accepted, handoff or message.", per: "a submit", on: .clientOnly
   ) { index in
     var outcome = Evidence.outcome("no message was sent")
-    let reader = HBCodeReader()
     for ask in Evidence(index).asks {
       if ask.isSubmit { outcome.exercised += 1 }
-      guard let payload = index.entries[ask.entry].payload, let json = reader.json(of: payload),
+      guard let json = index.content(ofEntry: ask.entry),
         let field = desktopField(in: json["params"] ?? .null)
       else { continue }
       if !ask.isSubmit { outcome.exercised += 1 }
@@ -297,9 +296,8 @@ let outboxClaims: [Claim] = [
     "HB-INV-12", "Steer shape", "A message names the run that it steers if and only if it is a steer.", per: "a submit", on: .clientOnly
   ) { index in
     var outcome = Evidence.outcome("no message was sent")
-    let reader = HBCodeReader()
     for ask in Evidence(index).asks where ask.isSubmit {
-      guard let payload = index.entries[ask.entry].payload, let entry = reader.json(of: payload)?["params"]?["entry"] else { continue }
+      guard let entry = index.content(ofEntry: ask.entry)?["params"]?["entry"] else { continue }
       outcome.exercised += 1
       let isSteer = entry["sendMode"]?.string == SendMode.steerRunning.rawValue
       let run = entry["expectedActiveRunId"]?.string ?? ""

@@ -11,7 +11,6 @@ let renderingClaims: [Claim] = [
     per: "a version shown after another, or an older one that arrived", on: .clientOnly
   ) { index in
     var outcome = Evidence.outcome("no overlay was shown twice")
-    let reader = HBCodeReader()
     var shown: [String: (version: OverlayVersion, entry: Int, blocks: JSON?)] = [:]
     // What arrived last of each host and version.
     var arrived: [String: JSON] = [:]
@@ -29,7 +28,7 @@ let renderingClaims: [Claim] = [
           let revision = send["revision"]?.integer
         else { continue }
         let version = OverlayVersion(epoch: epoch, revision: revision)
-        if let payload = send.payload, let json = reader.json(of: payload) {
+        if let json = index.content(ofEntry: sent.entry) {
           arrived[name(session, version)] = (json["result"]?["liveOverlay"] ?? json)["blocks"]
         }
         if let now = shown[session], version < now.version { outcome.exercised += 1 }
@@ -145,7 +144,6 @@ let renderingClaims: [Claim] = [
   ) { index in
     var outcome = Evidence.outcome("no live event overtook a load")
     let evidence = Evidence(index)
-    let reader = HBCodeReader()
     let launches = index.indices(.world, "launch")
     for start in evidence.notes("load.start") {
       // Numbers begin again with each launch.
@@ -170,8 +168,8 @@ let renderingClaims: [Claim] = [
         continue
       }
       let answer = evidence.asks.first { $0.entry > start.index && $0.method == .load && $0.session == host }
-      guard let answer, case .answered(let got) = answer.ending, got.isIntact, let payload = index.entries[got.sent].payload,
-        let result = reader.json(of: payload)?["result"]
+      guard let answer, case .answered(let got) = answer.ending, got.isIntact,
+        let result = index.content(ofEntry: got.sent)?["result"]
       else { continue }
       let live = (result["timeline"]?.array ?? []).filter { $0["origin"]?.string == "live" }
       let brings = !live.isEmpty || !(result["activeRun"]?.isNull ?? true)
@@ -251,7 +249,6 @@ private func differing(_ old: JSON?, _ new: JSON?) -> String {
 
 /// What the overlays that arrived hold, by host and version, and which of them each host has on screen.
 private struct ArrivedOverlays {
-  private let reader = HBCodeReader()
   /// Nil where it is not sure what the client got: frames that a rule changed, two overlays of one version.
   private var blocks: [String: [JSON]?] = [:]
   /// Rows that leave the list whatever the overlay says (HB-PROJ-03).
@@ -272,7 +269,7 @@ private struct ArrivedOverlays {
     else { return }
     let host = send["threadId"]?.string.map { "\(session)/\($0)" } ?? session
     let isChanged = sent.faults.contains { ["corrupt", "truncate", "replace"].contains(index.entries[$0].kind) }
-    let json = isChanged ? nil : send.payload.flatMap(reader.json(of:))
+    let json = isChanged ? nil : index.content(ofEntry: sent.entry)
     for row in json?["result"]?["timeline"]?.array ?? [] where row["panel"] != nil { if let id = identity(row) { hidden.insert(id) } }
     let new = (json?["result"]?["liveOverlay"] ?? json)?["blocks"]?.array
     let name = name(host, epoch, revision)
