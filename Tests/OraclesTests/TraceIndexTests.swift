@@ -52,7 +52,7 @@ import Wire
   @Test func `findings are made once for an index, and anew for another trace`() {
     struct Count: Sendable { var entries: Int }
     var story = TraceBuilder()
-    story.attempt("op-1", key: "k-1", at: 10)
+    _ = story.attempt("op-1", key: "k-1", at: 10)
     let trace = story.finished(quiet: 100, end: 200)
     let index = TraceIndex(trace)
     var made = 0
