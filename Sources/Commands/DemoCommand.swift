@@ -17,7 +17,7 @@ enum DemoCommand {
   private static let quiet = Interval.seconds(3)
 
   static let demo = Command(
-    name: "demo", summary: "twin, capture and core on loopback: a recording, faulted replays, reports; offline, half a minute",
+    name: "demo", summary: "twin, capture and core on loopback: a recording, faulted replays, reports; offline, in half a minute",
     positionals: [Positional("SYSTEM", .optional, "the client system; default: the first one")],
     options: [Option("output", "DIR", short: "o", "where the files go; default: Reports/demo")],
     detail: "Serves the system's demonstration, records the real core through a real proxy for its whole length, seals the recording, "
@@ -46,10 +46,11 @@ enum DemoCommand {
 
       let subject = try RunSubject.open(recording, Arguments())
       let audit = Audit.run(system, subject.scenario, subject.frames)
-      try console.line("audit: the scenario is \(audit.sentence)")
+      try console.line("audit: \(audit.sentence)")
       for difference in audit.differences.prefix(10) { try console.line("  \(Auditing.line(difference))") }
 
-      var worst = audit.fidelity == .diverges ? ExitStatus.broken : .held
+      // A busy machine can bend the instants of a live recording; the reports say so above their verdicts.
+      var worst = ExitStatus.held
       for plan in ["none"] + demonstration.plans {
         let words = [recording, "--plan", plan, "--prove"]
         let replay = try Arguments.parse(words, for: ReplayCommand.replay)

@@ -6,7 +6,7 @@ import Wire
 /// `systems` and `faults`: what there is to choose from.
 enum InformationCommands {
   static let systems = Command(
-    name: "systems", summary: "the client systems, or the labels, states, gestures and claims of one",
+    name: "systems", summary: "the client systems, or the labels, fields, states and claims of one",
     positionals: [Positional("NAME", .optional, "a system")], options: [RecordingCommands.json],
     examples: ["chatbench systems", "chatbench systems NAME"],
     run: { arguments, console in
@@ -31,7 +31,8 @@ enum InformationCommands {
             "name": .string(system.name), "title": .string(system.title), "behaviourVersion": .int(system.behaviourVersion),
             "labels": .array(system.labels.map { ["role": .string($0.role.rawValue), "name": .string($0.name)] }),
             "states": .array(system.states.map { ["name": .string($0.name), "meaning": .string($0.meaning)] }),
-            "mutations": .array(system.mutations.map(JSON.string)), "snapshots": .array(system.snapshots.map(JSON.string)),
+            "fields": .array(system.fields.map(JSON.string)), "mutations": .array(system.mutations.map(JSON.string)),
+            "snapshots": .array(system.snapshots.map(JSON.string)),
             "claims": .array(
               system.claims.map {
                 [
@@ -49,6 +50,10 @@ enum InformationCommands {
           try console.line("\n\(role.rawValue) labels:")
           for name in names { try console.line("  \(name)") }
         }
+      }
+      if !system.fields.isEmpty {
+        try console.line("\nfields of labels (FIELD OP VALUE), beside operation and key:")
+        try console.line("  " + system.fields.joined(separator: ", "))
       }
       try console.line("\nclient states (while=):")
       let column = system.states.map(\.name.count).max() ?? 0
@@ -68,8 +73,8 @@ enum InformationCommands {
       Option("for", "REC", "draw the plan for this recording"), RunChoice.seed, SystemChoice.option, RecordingCommands.json,
     ],
     detail: "A rule is ACTION,TARGET,LABEL[,FIELD OP VALUE]…: OP is = != < > or ~ (contains); nth=N, every=N, first-per-key or "
-      + "probability=P choose among the matches; conn=N, after=T, before=T and while=STATE limit them. nth counts matches before "
-      + "other rules act. Rules act until the last intent; then everything must come to rest.",
+      + "probability=P choose among the matches; conn=N, after=T, before=T and while=STATE limit them; at=T, entry=N and "
+      + "on=ROLE:LABEL say when a rule that acts on no frame does. nth counts matches before other rules act. Rules act until the last intent; then everything must come to rest.",
     examples: [
       "chatbench faults", "chatbench faults everything --for two-chats.chatrec --seed 7",
       "chatbench replay two-chats.chatrec --fault drop,response,run.chatOutboxSubmit,nth=2",

@@ -51,8 +51,8 @@ enum LiveCommands {
       console.say("Ctrl-C ends it")
       try run(loop, duration: duration)
       let result = server.stop()
-      try keep(result, subject, settings, arguments)
-      try summary(result, arguments, console)
+      try keep(result, subject, settings, arguments, by: "serve")
+      try summary(result, arguments, console, seesServer: true)
       return .held
     })
 
@@ -90,10 +90,17 @@ enum LiveCommands {
       let client = try CoreClient(on: loop, system: system, scenario: subject.scenario, options)
       client.onEnd = { _ in loop.stop() }
       client.begin()
+      // A server that nobody has reached by then is not there: better an early word than minutes of silence.
+      let first = try loop.timer {
+        let isUp = client.result.trace.entries.contains { $0.party == .link && $0.kind == "up" }
+        if client.failedAttempts > 0, !isUp { loop.stop() }
+      }
+      first.arm(after: .seconds(15))
       try run(loop, duration: nil)
+      withExtendedLifetime(first) {}
       let result = client.stop()
       try linger(loop)
-      try keep(result, subject, settings, arguments)
+      try keep(result, subject, settings, arguments, by: "drive")
       if client.failedAttempts > 0 {
         console.say("chatbench: \(RecordingCommands.count(client.failedAttempts, "attempt")) to connect to \(upstream) failed")
       }
@@ -101,7 +108,7 @@ enum LiveCommands {
       if !result.trace.entries.contains(where: { $0.party == .link && $0.kind == "up" }) {
         throw CommandFailure(.unreachable, "\(upstream) could not be reached")
       }
-      try summary(result, arguments, console)
+      try summary(result, arguments, console, seesServer: false)
       return .held
     })
 
@@ -137,17 +144,22 @@ enum LiveCommands {
     withExtendedLifetime(end) {}
   }
 
-  private static func keep(_ result: RunResult, _ subject: RunSubject, _ settings: WorldSettings, _ arguments: Arguments) throws {
+  private static func keep(
+    _ result: RunResult, _ subject: RunSubject, _ settings: WorldSettings, _ arguments: Arguments, by command: String
+  ) throws {
     guard let folder = arguments["output"] else { return }
     try Folder.make(folder)
-    let file = RunFile(trace: result.trace, rules: result.rules, divergences: [], cannotSay: [], command: "", proof: .notRun)
+    let file = RunFile(
+      trace: result.trace, rules: result.rules, divergences: [], cannotSay: [], command: "", proof: .notRun, oneSided: command)
     try file.write(
       to: "\(folder)/run.chatrun", plan: settings.plan.json, scenario: subject.scenario.json, user: .string(settings.user.name),
       verdict: .null)
   }
 
   /// What this side saw of each operation: the ledger's entries, the wire's attempts, the client's last word.
-  private static func summary(_ result: RunResult, _ arguments: Arguments, _ console: Console) throws {
+  private static func summary(
+    _ result: RunResult, _ arguments: Arguments, _ console: Console, seesServer: Bool
+  ) throws {
     struct Row {
       var attempts = 0
       var keys: [String] = []
@@ -175,7 +187,8 @@ enum LiveCommands {
         try console.line(
           JSONWriter.text([
             "operation": .string(operation), "text": row.text.map(JSON.string) ?? .null, "attempts": .int(row.attempts),
-            "distinctKeys": .int(row.keys.count), "saves": .int(row.saves), "clientSays": row.word.map(JSON.string) ?? .null,
+            "distinctKeys": .int(row.keys.count), "saves": seesServer ? .int(row.saves) : .null,
+            "clientSays": row.word.map(JSON.string) ?? .null,
           ]))
       } else {
         var facts = [RecordingCommands.count(row.attempts, "attempt"), RecordingCommands.count(row.keys.count, "key")]

@@ -125,7 +125,8 @@ enum RecordingCommands {
           let name = label.role == .other ? "" : "\(label.role.rawValue) \(label.name)  "
           try console.line(
             "\(Help.pad(String(frame.sequence), to: 6)) \(Help.pad(frame.at.description, to: 10)) \(frame.connection.number)\(arrow) "
-              + "\(Help.pad(frame.kind.rawValue, to: 9)) \(name)\(frame.payload.count) B  \(Preview.of(frame.payload, width: 60))")
+              + "\(Help.pad(frame.kind.rawValue, to: 9)) \(name)\(frame.payload.count) B  "
+              + (frame.flags["deflated"] == true ? "(compressed: permessage-deflate is not read)" : Preview.of(frame.payload, width: 60)))
         }
       }
       return try report(damage, recording, console)

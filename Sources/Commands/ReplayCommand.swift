@@ -64,6 +64,10 @@ enum ReplayCommand {
       var worst = ExitStatus.held
       for path in arguments.positionals {
         let run = try RunFile.open(path)
+        if let kept = run.oneSided {
+          throw CommandFailure(
+            .badData, "\(path): was kept by \(kept), which sees one side only: there is no verdict on it (chatbench show prints its trace)")
+        }
         let system: ChatSystem
         do throws(CommandFailure) { system = try SystemChoice.named(run.trace.header.system) } catch {
           throw CommandFailure(.badData, "\(path): \(error.message)")

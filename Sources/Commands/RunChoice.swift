@@ -1,3 +1,4 @@
+import Catalog
 import Contract
 import Faults
 import Recordings
@@ -20,7 +21,8 @@ struct RunSubject {
     let name = String(path.split(separator: "/").last ?? "")
     if path.hasSuffix(".json") {
       let json = try InputFile.json(path)
-      guard let system = arguments["system"] ?? json["system"]?.string else {
+      let only = Catalog.systems.count == 1 ? Catalog.systems.first?.name : nil
+      guard let system = arguments["system"] ?? json["system"]?.string ?? only else {
         throw CommandFailure(.badData, "\(path): a scenario names its system")
       }
       let chat: ChatSystem
@@ -119,6 +121,7 @@ enum RunChoice {
     if let user = arguments["user"] { words += ["--user", base(user)] }
     if arguments.has("without-recorded-losses") { words.append("--without-recorded-losses") }
     words += ["--seed", arguments["seed"] ?? "1"]
+    if arguments.has("prove") { words.append("--prove") }
     return words.map(quoted).joined(separator: " ")
   }
 

@@ -13,6 +13,8 @@ struct RunFile {
   var cannotSay: [String]
   var command: String
   var proof: Proof
+  /// The command that kept it, when only one side was visible (`serve`, `drive`): there is no verdict on such a run.
+  var oneSided: String?
 
   // MARK: writing
 
@@ -28,6 +30,7 @@ struct RunFile {
       [
         "rules": .array(rules.map(\.json)), "divergences": .array(divergences.map(\.json)),
         "cannotSay": .array(cannotSay.map(JSON.string)), "command": .string(command), "proof": proof.json,
+        "oneSided": oneSided.map(JSON.string) ?? .null,
       ])
     _ = try writer.finish(trace.header.json)
   }
@@ -58,7 +61,8 @@ struct RunFile {
       for json in inputs["divergences"]?.array ?? [] { divergences.append(try Divergence(json: json)) }
       return RunFile(
         trace: trace, rules: rules, divergences: divergences, cannotSay: (inputs["cannotSay"]?.array ?? []).compactMap(\.string),
-        command: inputs["command"]?.string ?? "", proof: Proof(json: inputs["proof"]))
+        command: inputs["command"]?.string ?? "", proof: Proof(json: inputs["proof"]),
+        oneSided: inputs["oneSided"]?.string)
     } catch {
       throw bad("inputs.json", error)
     }

@@ -116,6 +116,8 @@ package struct ChatSystem: Sendable {
   package var labels: [(role: FrameLabel.Role, name: String)]
   /// Client states for `while=`, each with a sentence.
   package var states: [(name: String, meaning: String)]
+  /// Fields of labels that a rule may compare, beside `operation` and `key`; empty: any.
+  package var fields: [String]
   /// Requests that ask the server to take a user's operation (their first receipts and submits are what the built-in plans lose).
   package var mutations: [String]
   /// Requests whose answers are snapshots of a conversation (`late-snapshots`).
@@ -152,7 +154,7 @@ package struct ChatSystem: Sendable {
     makeTwin: @escaping @Sendable (any Scenario, SeededRandom) -> any Twin,
     normalForm: @escaping @Sendable (_ frames: [Frame]) -> [NormalFrame], claims: [Claim],
     quietPhase: @escaping @Sendable (_ intents: [Intent], _ clientStart: JSON) -> Interval,
-    figures: @escaping @Sendable (Trace) -> [Figure] = { _ in [] }, demonstration: Demonstration? = nil,
+    fields: [String] = [], figures: @escaping @Sendable (Trace) -> [Figure] = { _ in [] }, demonstration: Demonstration? = nil,
     readdress: (@Sendable (_ answer: Frame, _ recorded: [Frame], _ asked: [Frame]) -> Frame?)? = nil
   ) {
     self.readdress = readdress
@@ -162,6 +164,7 @@ package struct ChatSystem: Sendable {
     self.tieOrder = tieOrder
     self.labels = labels
     self.states = states
+    self.fields = fields
     self.mutations = mutations
     self.snapshots = snapshots
     self.makeLabeler = makeLabeler

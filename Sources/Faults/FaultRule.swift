@@ -120,6 +120,15 @@ package struct FaultRule: Hashable, Sendable {
         throw FaultError.unknownLabel(name, role: pattern.role, rule: text, nearest: Nearest.name(to: name, among: known))
       }
     }
+    if case .frames(let pattern, _) = trigger, !system.fields.isEmpty {
+      let known = system.fields + ["operation", "key"]
+      for condition in pattern.conditions where !known.contains(condition.field) {
+        let words = known + ["nth", "every", "first-per-key", "probability", "conn", "after", "before", "while", "for", "by"]
+        let nearest = Nearest.name(to: condition.field, among: words).map { "; did you mean \"\($0)\"?" } ?? ""
+        throw FaultError.badPart(
+          condition.field + condition.comparison.rawValue + condition.value, rule: text, problem: "no label has this field" + nearest)
+      }
+    }
     if let state, !system.states.contains(where: { $0.name == state }) {
       throw FaultError.unknownState(state, rule: text, nearest: Nearest.name(to: state, among: system.states.map(\.name)))
     }

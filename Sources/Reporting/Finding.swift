@@ -68,7 +68,7 @@ package struct Finding: Hashable, Sendable {
         case .lost: "\(name) was lost"
         case .claimedNotSaved: "\(name) is said to be with the server, which never saved it"
         case .reportedFailedButSaved: "\(name) is said to be \(message.word?.rawValue ?? "gone"), but the server has it"
-        default: "\(name): \(first.claim.title.prefix(1).lowercased() + first.claim.title.dropFirst()) does not hold"
+        default: "\(name) breaks “\(Visible.text(first.claim.title))”"
         }
       let violations = parts.flatMap(\.violations)
       findings.append(
@@ -84,7 +84,7 @@ package struct Finding: Hashable, Sendable {
       let title =
         count == 1
         ? Columns.cut(Prose.clause(part.violations[0].happened), to: 160)
-        : "“\(Visible.text(part.claim.title))” does not hold" + (count > 1 ? ", \(Prose.number(count)) times" : "")
+        : "“\(Visible.text(part.claim.title))” is broken" + (count > 1 ? ", \(Prose.number(count)) times" : "")
       findings.append(
         Finding(
           id: "", title: title, promised: [part.claim.promise],

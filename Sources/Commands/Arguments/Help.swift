@@ -10,7 +10,8 @@ package enum Help {
     let column = commands.map(\.name.count).max() ?? 0
     for command in commands { lines.append("  \(pad(command.name, to: column))  \(command.summary)") }
     lines += [
-      "", "  chatbench help COMMAND   options and examples of a command", "  chatbench demo           a whole round, offline, in a minute",
+      "", "  chatbench help COMMAND   options and examples of a command",
+      "  chatbench demo           a whole round, offline, in half a minute",
       "", "exit status:",
     ]
     for status in ExitStatus.allCases { lines.append("  \(pad(String(status.rawValue), to: 3))  \(status.meaning)") }

@@ -27,6 +27,11 @@ package let hbcode = ChatSystem(
       random: random)
   },
   normalForm: hbcodeNormalForm, claims: HBCodeClaims.all, quietPhase: hbcodeQuietPhase,
+  fields: [
+    "id", "sessionId", "threadId", "runId", "desktopId", "queueId", "operationId", "mutationId", "intent", "sendMode",
+    "supersedesOperationId", "hold", "limit", "anchor", "paramsHash", "attempt", "ok", "code", "permanent", "outcome", "revision",
+    "settlementEpoch", "blocks", "operations",
+  ],
   demonstration: HBCodeDemonstration.value, readdress: hbcodeReaddress)
 
 /// HB-INV-15: with n operations that have no end yet, everything has one 13 s + 22 s × (n + 1) after the last fault. A run that
