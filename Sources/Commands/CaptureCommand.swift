@@ -44,6 +44,8 @@ enum CaptureCommand {
       guard path.hasSuffix(".chatrec") else { throw CommandFailure(.usage, "--output wants a name that ends in .chatrec, not “\(path)”") }
 
       let loop = try EventLoop()
+      // Before anything is said or written: from here on a signal ends with a seal.
+      let signals = try loop.watch(signals: [SIGINT, SIGTERM]) { _ in loop.stop() }
       var journal: JournalWriter?
       let session = try CaptureSession(on: loop, options) { clock in
         let writer = try JournalWriter(
@@ -70,7 +72,6 @@ enum CaptureCommand {
       if options.allowRemote { console.say("chatbench: other machines can reach \(session.place)") }
       console.say("recording to \(path).journal; Ctrl-C seals it as \(path)")
 
-      let signals = try loop.watch(signals: [SIGINT, SIGTERM]) { _ in loop.stop() }
       let end = try loop.timer { loop.stop() }
       if let duration { end.arm(after: .seconds(Int64(min(duration, 1 << 30)))) }
       let progress = try Progress(loop, session, console)

@@ -13,6 +13,8 @@ package final class Console {
 
   package init() {
     signal(SIGPIPE, SIG_IGN)
+    // A limit on file sizes is an error of the write, not the end of the process.
+    signal(SIGXFSZ, SIG_IGN)
     isInteractive = isatty(2) == 1
     usesColour = isatty(1) == 1 && (getenv("NO_COLOR").map { $0.pointee == 0 } ?? true)
     buffer.reserveCapacity(Console.flushAt * 2)
@@ -20,9 +22,15 @@ package final class Console {
 
   private static let flushAt = 64 * 1024
 
-  /// A line of data on standard output.
+  /// Several lines of our own words.
+  package func page(_ text: String) throws(CommandFailure) {
+    for line in text.split(separator: "\n", omittingEmptySubsequences: false) { try self.line(String(line)) }
+  }
+
+  /// A line of data on standard output. What could steer a terminal (control characters, changes of direction) is written as JSON
+  /// escapes it, so that JSON stays JSON.
   package func line(_ text: String = "") throws(CommandFailure) {
-    buffer.append(contentsOf: text.utf8)
+    buffer.append(contentsOf: Console.harmless(text).utf8)
     buffer.append(UInt8(ascii: "\n"))
     if buffer.count >= Console.flushAt { try flush() }
   }
@@ -55,7 +63,28 @@ package final class Console {
   package func status(_ text: String) { put("\r\u{1b}[K" + text) }
 
   /// A line of words on standard error; failures are of no use to anybody and are ignored.
-  package func say(_ text: String) { put(text + "\n") }
+  package func say(_ text: String) { put(Console.harmless(text) + "\n") }
+
+  /// One line without control characters and changes of direction.
+  private static func harmless(_ text: String) -> String {
+    func isHarmful(_ scalar: Unicode.Scalar) -> Bool {
+      switch scalar.value {
+      case 0..<0x20, 0x7f..<0xa0, 0x200e, 0x200f, 0x2028...0x202e, 0x2066...0x2069, 0xfeff: true
+      default: false
+      }
+    }
+    if !text.unicodeScalars.contains(where: isHarmful) { return text }
+    var result = ""
+    for scalar in text.unicodeScalars {
+      if isHarmful(scalar) {
+        let digits = String(scalar.value, radix: 16)
+        result += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
+      } else {
+        result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
 
   private func put(_ text: String) {
     let bytes = Array(text.utf8)

@@ -24,15 +24,15 @@ package enum Dispatch {
   static func perform(_ words: [String], _ console: Console) throws -> ExitStatus {
     let commands = CommandList.all
     guard let name = words.first else {
-      console.say(Help.overview(commands))
+      for line in Help.overview(commands).split(separator: "\n", omittingEmptySubsequences: false) { console.say(String(line)) }
       return .usage
     }
     switch name {
     case "help", "--help", "-h":
       if words.count > 1 {
-        try console.line(Help.page(try command(words[1])))
+        try console.page(Help.page(try command(words[1])))
       } else {
-        try console.line(Help.overview(commands))
+        try console.page(Help.overview(commands))
       }
       return .held
     case "--version":
@@ -42,7 +42,7 @@ package enum Dispatch {
       let command = try command(name)
       let rest = Array(words.dropFirst())
       if rest.prefix(while: { $0 != "--" }).contains(where: { $0 == "--help" || $0 == "-h" }) {
-        try console.line(Help.page(command))
+        try console.page(Help.page(command))
         return .held
       }
       return try command.run(Arguments.parse(rest, for: command), console)

@@ -46,7 +46,8 @@ enum InputFile {
     switch kind {
     case nil: throw CommandFailure(.noInput, "\(path): no such file")
     case .directory: throw CommandFailure(.badData, "\(path): is a directory")
-    default: break
+    case .other: throw CommandFailure(.badData, "\(path): is not a regular file")
+    case .regular: break
     }
     do throws(FileError) { return try Files.read(path, limit: limit) } catch { throw CommandFailure(.badData, "\(error)") }
   }

@@ -47,18 +47,18 @@ enum InformationCommands {
       for role in FrameLabel.Role.allCases where role != .other {
         let names = system.labels.filter { $0.role == role }.map(\.name)
         if !names.isEmpty {
-          try console.line("\n\(role.rawValue) labels:")
+          try console.page("\n\(role.rawValue) labels:")
           for name in names { try console.line("  \(name)") }
         }
       }
       if !system.fields.isEmpty {
-        try console.line("\nfields of labels (FIELD OP VALUE), beside operation and key:")
+        try console.page("\nfields of labels (FIELD OP VALUE), beside operation and key:")
         try console.line("  " + system.fields.joined(separator: ", "))
       }
-      try console.line("\nclient states (while=):")
+      try console.page("\nclient states (while=):")
       let column = system.states.map(\.name.count).max() ?? 0
       for state in system.states { try console.line("  \(Help.pad(state.name, to: column))  \(state.meaning)") }
-      try console.line("\nclaims:")
+      try console.page("\nclaims:")
       for claim in system.claims {
         try console.line("  \(claim.id)  \(claim.title)\(claim.kind == .liveness ? " (by the end of the quiet phase)" : "")")
         try console.line("    \(claim.promise)")
@@ -96,7 +96,7 @@ enum InformationCommands {
         try console.line("plans (--plan):")
         let column = BuiltInPlans.all.map(\.name.count).max() ?? 0
         for plan in BuiltInPlans.all { try console.line("  \(Help.pad(plan.name, to: column))  \(plan.meaning)") }
-        try console.line("\nactions of a rule (--fault):")
+        try console.page("\nactions of a rule (--fault):")
         for action in FaultRule.actions {
           try console.line("  \(Help.pad(action.name, to: column))  \(action.meaning)")
           try console.line("  \(Help.pad("", to: column))  on \(action.targets.joined(separator: ", "))")

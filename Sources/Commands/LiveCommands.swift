@@ -39,7 +39,9 @@ enum LiveCommands {
       options.simulatesDelay = !arguments.has("no-delay")
       options.recordingName = subject.name
       let duration = try arguments.unsigned("duration")
+      if let folder = arguments["output"] { try Folder.make(folder) }
       let loop = try EventLoop()
+      let signals = try loop.watch(signals: [SIGINT, SIGTERM]) { _ in loop.stop() }
       let server = try TwinServer(on: loop, system: subject.system, scenario: subject.scenario, options)
       if arguments.has("json") {
         try console.line(JSONWriter.text(["listening": .string(server.place.description), "scenario": .string(subject.name)]))
@@ -50,6 +52,7 @@ enum LiveCommands {
       if options.allowRemote { console.say("chatbench: other machines can reach \(server.place)") }
       console.say("Ctrl-C ends it")
       try run(loop, duration: duration)
+      withExtendedLifetime(signals) {}
       let result = server.stop()
       try keep(result, subject, settings, arguments, by: "serve")
       try summary(result, arguments, console, seesServer: true)
@@ -85,8 +88,10 @@ enum LiveCommands {
       options.user = settings.user
       options.plan = settings.plan
       options.seed = settings.seed
+      if let folder = arguments["output"] { try Folder.make(folder) }
       options.quiet = try arguments.unsigned("quiet").map { .seconds(Int64(min($0, 1 << 30))) }
       let loop = try EventLoop()
+      let signals = try loop.watch(signals: [SIGINT, SIGTERM]) { _ in loop.stop() }
       let client = try CoreClient(on: loop, system: system, scenario: subject.scenario, options)
       client.onEnd = { _ in loop.stop() }
       client.begin()
@@ -97,7 +102,7 @@ enum LiveCommands {
       }
       first.arm(after: .seconds(15))
       try run(loop, duration: nil)
-      withExtendedLifetime(first) {}
+      withExtendedLifetime((signals, first)) {}
       let result = client.stop()
       try linger(loop)
       try keep(result, subject, settings, arguments, by: "drive")
@@ -127,13 +132,12 @@ enum LiveCommands {
 
   // MARK: both
 
-  /// Runs the loop until it is stopped, by a signal or after `duration` seconds.
+  /// Runs the loop until it is stopped, or for `duration` seconds.
   static func run(_ loop: EventLoop, duration: UInt64?) throws {
-    let signals = try loop.watch(signals: [SIGINT, SIGTERM]) { _ in loop.stop() }
     let end = try loop.timer { loop.stop() }
     if let duration { end.arm(after: .seconds(Int64(min(duration, 1 << 30)))) }
     loop.run()
-    withExtendedLifetime((signals, end)) {}
+    withExtendedLifetime(end) {}
   }
 
   /// Lets the closing handshakes go out: a recording should not show a client that vanished.

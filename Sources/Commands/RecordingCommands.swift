@@ -107,7 +107,7 @@ enum RecordingCommands {
       }
       for frame in frames {
         let label = labeler?.label(frame) ?? FrameLabel(role: .other, name: "?")
-        if let connection, UInt64(frame.connection.number) != connection { continue }
+        if let connection, Int(clamping: connection) != frame.connection.number { continue }
         if !pattern.matches(label) { continue }
         if arguments.has("json") {
           var object: JSONObject = [
@@ -188,7 +188,7 @@ enum RecordingCommands {
           if violations > 0, status == .held { status = .broken }
           if let damage {
             status = .badData
-            console.say("chatbench: \(path): damaged: \(damage)")
+            console.say("chatbench: \(path): \(damage)")
           }
           if !arguments.has("json") {
             try console.line(
@@ -228,7 +228,7 @@ enum RecordingCommands {
   static func report(_ damage: RecordingDamage?, _ recording: Recording, _ console: Console) throws(CommandFailure) -> ExitStatus {
     guard let damage else { return .held }
     try console.flush()
-    console.say("chatbench: \(recording.path): damaged: \(damage)")
+    console.say("chatbench: \(recording.path): \(damage)")
     return .badData
   }
 
@@ -248,7 +248,7 @@ enum RecordingCommands {
   static func bytes(_ n: Int) -> String {
     if n < 1_024 { return "\(n) B" }
     let (unit, divisor) = n < 1 << 20 ? ("KiB", 1_024) : n < 1 << 30 ? ("MiB", 1 << 20) : ("GiB", 1 << 30)
-    let tenths = n * 10 / divisor
+    let tenths = n / divisor * 10 + n % divisor * 10 / divisor
     return "\(grouped(tenths / 10)).\(tenths % 10) \(unit)"
   }
 }

@@ -30,7 +30,6 @@ enum ReplayCommand {
     run: { arguments, console in
       let path = arguments.positionals[0]
       let subject = try RunSubject.open(path, arguments)
-      if let damage = subject.damage { console.say("chatbench: \(path): damaged, its valid part is replayed: \(damage)") }
       let settings = try RunChoice.settings(subject, arguments)
       let divergences = try Auditing.differences(of: subject)
       if arguments.has("require-faithful"), divergences.contains(where: { $0.kind != .same }) {
@@ -42,8 +41,9 @@ enum ReplayCommand {
       let folder = arguments["output"] ?? defaultFolder(subject, settings)
       try outcome.write(to: folder)
       try announce(outcome, folder, arguments, console)
-      if let damaged = subject.damage, outcome.report.verdict == .held {
-        throw CommandFailure(.badData, "\(path): only a part could be read, so nothing is held for the whole: \(damaged)")
+      if let damaged = subject.damage, outcome.report.verdict != .broken {
+        try console.flush()
+        throw CommandFailure(.badData, "\(path): its valid part was replayed, nothing is held for the whole: \(damaged)")
       }
       return status(outcome.report, arguments)
     })
@@ -103,7 +103,7 @@ enum ReplayCommand {
         result = try run.execute()
       }
     } catch {
-      throw CommandFailure(.ownFault, "\(subject.name): \(error)")
+      throw CommandFailure(.badData, "\(subject.name): \(error); the plan or the script asks for more than a run can hold")
     }
     var cannotSay: [String] = []
     for note in subject.scenario.facts.notes where note.basis == .assumed {
@@ -150,9 +150,20 @@ enum ReplayCommand {
     for name in RunOutcome.reportNames + ["run.chatrun"] { console.say("  \(folder)/\(name)") }
   }
 
+  /// A name for a folder: what a plan file calls itself is nobody's path.
+  private static func plain(_ name: String) -> String {
+    let kept = name.unicodeScalars.prefix(80).map { scalar -> Character in
+      switch scalar {
+      case "a"..."z", "A"..."Z", "0"..."9", "-", "_", "+": Character(scalar)
+      default: "-"
+      }
+    }
+    return kept.isEmpty ? "run" : String(kept)
+  }
+
   private static func defaultFolder(_ subject: RunSubject, _ settings: WorldSettings) -> String {
     let stem = subject.name.split(separator: ".").first.map(String.init) ?? "run"
-    return "Reports/\(stem)-\(settings.plan.name)-\(settings.seed)"
+    return "Reports/\(plain(stem))-\(plain(settings.plan.name))-\(settings.seed)"
   }
 }
 

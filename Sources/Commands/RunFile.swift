@@ -47,7 +47,10 @@ struct RunFile {
     let damage = try archive.forEachTraceLine { bytes in
       line += 1
       do throws(JSONError) {
-        trace.entries.append(try TraceEntry(json: try reader.parse(Array(bytes))))
+        let entry = try TraceEntry(json: try reader.parse(Array(bytes)))
+        // Evidence is named by position: an entry elsewhere than its number says would prove something else.
+        guard entry.index == trace.entries.count else { throw JSONError(path: "i", problem: "expected \(trace.entries.count)") }
+        trace.entries.append(entry)
       } catch {
         throw bad("trace line \(line)", error)
       }
@@ -113,7 +116,7 @@ extension RuleReport {
 
   fileprivate init(json: JSON) throws(JSONError) {
     guard let number = json["number"]?.int, let rule = json["rule"]?.string, let candidates = json["candidates"]?.int,
-      let fired = json["fired"]?.int
+      let fired = json["fired"]?.int, [number, candidates, fired].allSatisfy({ (0...1 << 40).contains($0) })
     else { throw JSONError(path: "rules", problem: "a rule needs number, rule, candidates and fired") }
     self.init(
       number: number, rule: rule, candidates: candidates, fired: fired,

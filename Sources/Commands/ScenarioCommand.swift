@@ -49,7 +49,7 @@ enum ScenarioCommand {
       } else {
         try describe(subject, console)
         if let audit {
-          try console.line("\naudit: \(audit.sentence)")
+          try console.page("\naudit: \(audit.sentence)")
           try console.line("  \(audit.serverFrames) server frames (audit 1) and \(audit.clientFrames) client frames (audit 2) compared")
           for difference in audit.differences { try console.line("  \(Auditing.line(difference))") }
         }
@@ -84,20 +84,20 @@ enum ScenarioCommand {
     for endpoint in facts.oneWay.keys.sorted() {
       try console.line("link: \(facts.oneWay[endpoint] ?? .zero) one way\(endpoint.isEmpty ? "" : " to \(endpoint)")")
     }
-    try console.line("\nintents: \(facts.intents.count)")
+    try console.page("\nintents: \(facts.intents.count)")
     for intent in facts.intents {
       let target = intent.target.map { ", about \($0)" } ?? ""
       let lag = intent.lag > .zero ? ", \(intent.lag) after it could be done" : ""
       try console.line("  \(Help.pad(intent.at.description, to: 10)) \(intent.id) (\(intent.basis.rawValue)\(target)\(lag))")
       try console.line("             \(Preview.escaped(JSONWriter.text(intent.gesture.json)))")
     }
-    try console.line("\nstretches: \(scenario.stretches.count)")
+    try console.page("\nstretches: \(scenario.stretches.count)")
     for stretch in scenario.stretches {
       try console.line(
         "  \(stretch.id)\(stretch.lane.map { " in \($0)" } ?? ""): \(stretch.cause), begins \(stretch.delay) after it may, "
           + "\(RecordingCommands.count(stretch.steps, "step")) in \(stretch.length), \(stretch.end)")
     }
-    try console.line("\nlosses of the recorded past: \(facts.conditions.count + facts.outages.count)")
+    try console.page("\nlosses of the recorded past: \(facts.conditions.count + facts.outages.count)")
     for condition in facts.conditions {
       let what =
         switch condition.what {
@@ -113,7 +113,7 @@ enum ScenarioCommand {
     for outage in facts.outages {
       try console.line("  no connection from \(outage.from) to \(outage.until) (\(outage.code), \(outage.who))")
     }
-    try console.line("\ninferences: \(facts.notes.count)")
+    try console.page("\ninferences: \(facts.notes.count)")
     for note in facts.notes {
       let frames = note.frames.isEmpty ? "" : "; frames \(note.frames.prefix(8).map(String.init).joined(separator: ", "))"
       try console.line("  \(note.basis.rawValue): \(Preview.escaped(note.what))\(frames)")

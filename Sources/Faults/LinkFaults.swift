@@ -79,6 +79,10 @@ package struct LinkFaults: Sendable {
       case .probability(let p): fires = tallies[index].random.fork("match", lane).unit(at: k) < p
       }
       if !fires { continue }
+      if rule.action.isHeavy, tallies[index].report.fired >= LinkFaults.mostHeavyFirings {
+        tallies[index].report.remark = "stopped after \(LinkFaults.mostHeavyFirings) times: more is no fault but no machine"
+        continue
+      }
       tallies[index].fire(at: now)
       hits.append(Hit(rule: index, action: rule.action, draw: tallies[index].random.fork("draw", lane).bits(at: k)))
     }
@@ -103,11 +107,15 @@ package struct LinkFaults: Sendable {
     return list.sorted { ($0.entry, $0.rule) < ($1.entry, $1.rule) }
   }
 
+  /// A rule that breaks connections or processes at every frame would keep a run from ever coming to rest.
+  package static let mostHeavyFirings = 200
+
   /// The action of a scheduled rule whose moment has come, or nil when its bounds forbid it now.
   package mutating func due(rule index: Int, now: Instant, state: (String) -> Bool) -> FaultAction? {
     guard plan.rules.indices.contains(index) else { return nil }
     tallies[index].report.candidates += 1
     guard holds(plan.rules[index], now, state) else { return nil }
+    if plan.rules[index].action.isHeavy, tallies[index].report.fired >= LinkFaults.mostHeavyFirings { return nil }
     tallies[index].fire(at: now)
     return plan.rules[index].action
   }
@@ -120,6 +128,14 @@ package struct LinkFaults: Sendable {
 }
 
 extension FaultAction {
+  /// Whether it takes down a connection, a process or an epoch, so that the client begins much anew.
+  fileprivate var isHeavy: Bool {
+    switch self {
+    case .disconnect, .halfOpen, .restartApp, .restartServer, .suspend, .background, .epochJump: true
+    default: false
+    }
+  }
+
   /// The bytes that arrive instead of `payload` under `corrupt`, `truncate` and `replace`; nil for other actions.
   package func changed(_ payload: [UInt8], draw: UInt64) -> [UInt8]? {
     switch self {

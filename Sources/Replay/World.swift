@@ -25,7 +25,7 @@ package struct WorldSettings: Sendable {
 
   package init(
     plan: FaultPlan = .none, user: UserMode = .reacting, seed: UInt64 = 1, withoutRecordedLosses: Bool = false, draws: Draws? = nil,
-    recordingName: String = "hand", mostEventsPerInstant: Int = 200_000, mostEvents: Int = 50_000_000
+    recordingName: String = "hand", mostEventsPerInstant: Int = 20_000, mostEvents: Int = 5_000_000
   ) {
     self.plan = plan
     self.user = user

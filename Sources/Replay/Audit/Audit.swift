@@ -104,11 +104,11 @@ package enum Audit {
     let answers = received(sent, among: said, system, facts, delays, closes)
 
     // The twin's frames get numbers behind the recorded ones, so that each result can be told.
-    let firstNew = (frames.map(\.sequence).max() ?? 0) + 1
+    let firstNew = (frames.map(\.sequence).max() ?? 0) &+ 1
     var other = frames.filter { !$0.isMessage || $0.direction == .out }
     for (index, frame) in answers.enumerated() {
       var numbered = frame
-      numbered.sequence = firstNew + index
+      numbered.sequence = firstNew &+ index
       other.append(numbered)
     }
     other = inOrder(other)
@@ -170,11 +170,11 @@ package enum Audit {
     // A recording that begins in the middle: what the core sends to start up was said before it began.
     let isCut = RecordedConnection.list(frames).contains { $0.opened == nil }
     let sent = playback.run().filter { !(isCut && $0.at == scenario.facts.start) }
-    let firstNew = (frames.map(\.sequence).max() ?? 0) + 1
+    let firstNew = (frames.map(\.sequence).max() ?? 0) &+ 1
     var other = frames.filter { !$0.isMessage || $0.direction == .in }
     for (index, frame) in sent.enumerated() {
       var numbered = frame
-      numbered.sequence = firstNew + index
+      numbered.sequence = firstNew &+ index
       other.append(numbered)
     }
     other = inOrder(other)

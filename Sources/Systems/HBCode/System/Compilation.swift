@@ -32,13 +32,21 @@ package func hbcodeScenario(
 /// SCENARIO.md 8.10.
 private let mostCompileRounds = 8
 
+extension Int64 {
+  /// The sum within 0 and the largest exact integer of the wire; recorded counts may be anything.
+  fileprivate func advanced(clampingBy other: Int64) -> Int64 {
+    let (sum, overflow) = addingReportingOverflow(other)
+    return overflow ? (other > 0 ? 1 << 53 : 0) : Swift.min(Swift.max(0, sum), 1 << 53)
+  }
+}
+
 extension HBCodeScenario {
   fileprivate mutating func add(_ silent: TwinComparison.Silent, number: Int) {
     if silent.isAtStart {
       for desktop in desktops.indices {
         for session in desktops[desktop].sessions.indices where desktops[desktop].sessions[session].id == silent.session {
           let revision = desktops[desktop].sessions[session].outbox.revision
-          desktops[desktop].sessions[session].outbox.revision = max(0, revision + silent.by)
+          desktops[desktop].sessions[session].outbox.revision = revision.advanced(clampingBy: silent.by)
         }
       }
       return
@@ -144,6 +152,7 @@ private struct TwinComparison {
           let isFirst = !hasList(before: theirs[next], stream.session, recorded)
           let oneWay = scenario.facts.delay(of: Endpoint("/v1/desktops/" + (desktops[theirs[next].connection] ?? "")))
           let made = theirs[next].asked.map { $0 + oneWay } ?? theirs[next].at - oneWay
+          // Both are counts of a server: what does not fit into 53 bits is not one.
           silent = Silent(
             session: stream.session, at: max(.zero, made - .nanoseconds(1)), by: b &- a, frame: theirs[next].frame, isAtStart: isFirst)
         }

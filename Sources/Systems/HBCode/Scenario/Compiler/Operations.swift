@@ -182,7 +182,7 @@ extension Compilation {
       let position = session.lists.firstIndex(where: { $0.source.frame == first.frame })
     else { return nil }
     if position > 0 {
-      return session.lists[position - 1].list.revision + 1 == session.lists[position].list.revision ? first.at : nil
+      return session.lists[position - 1].list.revision &+ 1 == session.lists[position].list.revision ? first.at : nil
     }
     // Nothing known before: the receipt that left with the event says so.
     guard let answer = traffic.exchanges[index].answer else { return nil }
