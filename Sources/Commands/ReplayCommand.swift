@@ -35,7 +35,7 @@ enum ReplayCommand {
       if arguments.has("require-faithful"), divergences.contains(where: { $0.kind != .same }) {
         let different = divergences.filter { $0.kind != .same }
         for divergence in different.prefix(10) { console.say("chatbench: \(Auditing.line(divergence))") }
-        throw CommandFailure(.unknown, "\(path): the scenario is not faithful to the recording (\(different.count) differences)")
+        throw CommandFailure(.unknown, "\(path): the scenario is not faithful to the recording (\(RecordingCommands.count(different.count, "difference")))")
       }
       let outcome = try execute(subject, settings, arguments, divergences)
       let folder = arguments["output"] ?? defaultFolder(subject, settings)
@@ -144,7 +144,8 @@ enum ReplayCommand {
     }
     for line in report.remarks { try console.line(line) }
     if !report.differences.isEmpty {
-      try console.line("The scenario differs from the recording in \(report.differences.count) places: see the report.")
+      let places = RecordingCommands.count(report.differences.count, "place")
+      try console.line("The scenario differs from the recording in \(places): see the report.")
     }
     if report.proof != .notRun { try console.line("Proof: \(report.proofWords).") }
     for name in RunOutcome.reportNames + ["run.chatrun"] { console.say("  \(folder)/\(name)") }

@@ -498,6 +498,13 @@ import Wire
       tale.user("background", at: 100)
       tale.load(1, at: 200)
     }
+    // A process that is paused in mid-work ends that work; nothing begins after it.
+    try expect("HB-INV-22", exercised: 2, broken: 1) { tale in
+      tale.select(at: 0)
+      tale.world("suspend", at: 100)
+      tale.load(1, at: 100)
+      tale.load(2, at: 101)
+    }
     try expect("HB-INV-22", exercised: 1) { tale in
       tale.select(at: 0)
       tale.user("background", at: 100)

@@ -436,7 +436,9 @@ extension Compilation {
     }
     let more = free.filter { if case .older = $0.action { false } else { $0.basis != .assumed } }
     if !more.isEmpty {
-      note("\(more.count) requests look like gestures that no mark records: left out", more.map(\.frame), .recorded)
+      note(
+        "what looks like a gesture in \(more.count == 1 ? "one place" : "\(more.count) places") has no mark: left out", more.map(\.frame),
+        .recorded)
     }
     note("the user's gestures are those of \(drafts.count) marks", drafts.map(\.frame), .recorded)
     return drafts

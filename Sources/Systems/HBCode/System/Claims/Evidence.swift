@@ -170,7 +170,11 @@ extension Evidence.Findings {
       // The first of: answer, connection down, process stopped, time limit.
       var ending = Ending.open
       let candidates = [first?.entry, down, stop].compactMap(\.self).min()
-      if let candidate = candidates, index.entries[candidate].at <= limit {
+      // The client hears of a loss only when it has said what it had to say: the rest goes nowhere.
+      let isSentTooLate = downs.contains { $0 < frame.entry && index.entries[$0]["conn"]?.int == frame.connection }
+      if isSentTooLate {
+        ending = .dropped(frame.at, entry: frame.entry)
+      } else if let candidate = candidates, index.entries[candidate].at <= limit {
         if let first, candidate == first.entry {
           ending = .answered(first)
         } else if candidate == down {

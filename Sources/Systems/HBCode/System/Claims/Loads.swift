@@ -136,6 +136,7 @@ let loadClaims: [Claim] = [
     var outcome = Evidence.outcome("nothing was loaded")
     var screen: String?
     var isActive = true
+    var pausedAt = Instant.zero - .seconds(1)
     for entry in index.entries {
       switch (entry.party, entry.kind) {
       case (.core, "host.activate"): screen = entry["key"]?.string
@@ -143,7 +144,9 @@ let loadClaims: [Claim] = [
       case (.world, "launch"):
         screen = nil
         isActive = true
-      case (.world, "background"), (.world, "suspend"): isActive = false
+      case (.world, "background"), (.world, "suspend"):
+        isActive = false
+        pausedAt = entry.at
       case (.world, "foreground"), (.world, "resume"): isActive = true
       case (.user, "gesture"):
         if entry["do"]?.string == "background" { isActive = false }
@@ -153,7 +156,8 @@ let loadClaims: [Claim] = [
         let host = entry["host"]?.string ?? ""
         if host != screen {
           outcome.breaks(entry, nil, "A load of \(host) started at \(entry.at) while \(screen ?? "no chat") was on screen.")
-        } else if !isActive {
+        } else if !isActive, entry.at > pausedAt {
+          // What the app was doing when it was paused by a fault comes to its end in that instant.
           outcome.breaks(entry, nil, "A load of \(host) started at \(entry.at) while the app was in the background.")
         }
       default: break
