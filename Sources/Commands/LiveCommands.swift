@@ -201,6 +201,8 @@ enum LiveCommands {
         try console.line(Preview.escaped("\(operation) “\(row.text ?? "?")”: \(facts.joined(separator: ", "))"))
       }
     }
-    for rule in result.rules { try console.line(Preview.escaped("rule \(rule.rule): \(RecordingCommands.count(rule.candidates, "candidate")), fired \(rule.fired)")) }
+    for rule in result.rules {
+      try console.line(Preview.escaped("rule \(rule.rule): \(RecordingCommands.count(rule.candidates, "candidate")), fired \(rule.fired)"))
+    }
   }
 }

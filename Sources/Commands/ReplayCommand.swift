@@ -35,7 +35,8 @@ enum ReplayCommand {
       if arguments.has("require-faithful"), divergences.contains(where: { $0.kind != .same }) {
         let different = divergences.filter { $0.kind != .same }
         for divergence in different.prefix(10) { console.say("chatbench: \(Auditing.line(divergence))") }
-        throw CommandFailure(.unknown, "\(path): the scenario is not faithful to the recording (\(RecordingCommands.count(different.count, "difference")))")
+        throw CommandFailure(
+          .unknown, "\(path): the scenario is not faithful to the recording (\(RecordingCommands.count(different.count, "difference")))")
       }
       let outcome = try execute(subject, settings, arguments, divergences)
       let folder = arguments["output"] ?? defaultFolder(subject, settings)
