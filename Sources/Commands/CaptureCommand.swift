@@ -100,11 +100,9 @@ enum CaptureCommand {
     } catch {
       throw CommandFailure(.cannotWrite, "\(error); \(journal.path) stays: chatbench seal takes it later")
     }
-    var compressed = 0
-    _ = try Recording.open(sealed.path).forEachFrame { if $0.flags["deflated"] == true { compressed += 1 } }
-    if compressed > 0 {
+    if counts.compressed > 0 {
       console.say(
-        "chatbench: \(RecordingCommands.count(compressed, "message")) compressed by permessage-deflate: recorded as sent, but not readable; "
+        "chatbench: \(RecordingCommands.count(counts.compressed, "message")) compressed by permessage-deflate: recorded as sent, but not readable; "
           + "let client or server not offer it")
     }
     if arguments.has("json") {

@@ -18,6 +18,8 @@ package struct CaptureCounts: Hashable, Sendable {
   package var openConnections = 0
   package var frames = 0
   package var marks = 0
+  /// Messages that passed compressed (permessage-deflate).
+  package var compressed = 0
   /// Messages (text, binary, HTTP) and their payload bytes from the client to the server.
   package var messagesOut = 0
   package var bytesOut = 0
@@ -75,6 +77,7 @@ package final class FrameRecorder {
 
   private func count(_ frame: Frame) {
     counts.frames += 1
+    if frame.flags["deflated"] == true { counts.compressed += 1 }
     switch frame.kind {
     case .mark: counts.marks += 1
     case .text, .binary, .request, .response:
