@@ -38,7 +38,7 @@ enum LiveCommands {
       options.withoutRecordedLosses = settings.withoutRecordedLosses
       options.simulatesDelay = !arguments.has("no-delay")
       options.recordingName = subject.name
-      let duration = try arguments.unsigned("duration")
+      let duration = try seconds(arguments, "duration")
       if let folder = arguments["output"] { try Folder.make(folder) }
       let loop = try EventLoop()
       let signals = try loop.watch(signals: [SIGINT, SIGTERM]) { _ in loop.stop() }
@@ -51,7 +51,7 @@ enum LiveCommands {
       try console.flush()
       if options.allowRemote { console.say("chatbench: other machines can reach \(server.place)") }
       console.say("Ctrl-C ends it")
-      try run(loop, duration: duration)
+      try run(loop, for: duration)
       withExtendedLifetime(signals) {}
       let result = server.stop()
       try keep(result, subject, settings, arguments, by: "serve")
@@ -89,7 +89,7 @@ enum LiveCommands {
       options.plan = settings.plan
       options.seed = settings.seed
       if let folder = arguments["output"] { try Folder.make(folder) }
-      options.quiet = try arguments.unsigned("quiet").map { .seconds(Int64(min($0, 1 << 30))) }
+      options.quiet = try seconds(arguments, "quiet")
       let loop = try EventLoop()
       let signals = try loop.watch(signals: [SIGINT, SIGTERM]) { _ in loop.stop() }
       let client = try CoreClient(on: loop, system: system, scenario: subject.scenario, options)
@@ -101,7 +101,7 @@ enum LiveCommands {
         if client.failedAttempts > 0, !isUp { loop.stop() }
       }
       first.arm(after: .seconds(15))
-      try run(loop, duration: nil)
+      try run(loop, for: nil)
       withExtendedLifetime((signals, first)) {}
       let result = client.stop()
       try linger(loop)
@@ -132,21 +132,21 @@ enum LiveCommands {
 
   // MARK: both
 
-  /// Runs the loop until it is stopped, or for `duration` seconds.
-  static func run(_ loop: EventLoop, duration: UInt64?) throws {
+  /// Runs the loop until it is stopped, or for this long.
+  static func run(_ loop: EventLoop, for length: Interval?) throws {
     let end = try loop.timer { loop.stop() }
-    if let duration { end.arm(after: .seconds(Int64(min(duration, 1 << 30)))) }
+    if let length { end.arm(after: length) }
     loop.run()
     withExtendedLifetime(end) {}
   }
 
-  /// Lets the closing handshakes go out: a recording should not show a client that vanished.
-  static func linger(_ loop: EventLoop) throws {
-    let end = try loop.timer { loop.stop() }
-    end.arm(after: .milliseconds(250))
-    loop.run()
-    withExtendedLifetime(end) {}
+  /// The value of an option in seconds, at most 34 years.
+  static func seconds(_ arguments: Arguments, _ option: String) throws(CommandFailure) -> Interval? {
+    try arguments.unsigned(option).map { .seconds(Int64(min($0, 1 << 30))) }
   }
+
+  /// Lets the closing handshakes go out: a recording should not show a client that vanished.
+  static func linger(_ loop: EventLoop) throws { try run(loop, for: .milliseconds(250)) }
 
   private static func keep(
     _ result: RunResult, _ subject: RunSubject, _ settings: WorldSettings, _ arguments: Arguments, by command: String

@@ -126,7 +126,8 @@ extension RuleReport {
 }
 
 extension Divergence {
-  fileprivate var json: JSON {
+  /// The form of runs and of `scenario --audit --json`.
+  var json: JSON {
     func text(_ value: String?) -> JSON { value.map(JSON.string) ?? .null }
     return [
       "kind": .string(kind.rawValue), "audit": .int(audit), "frame": frame.map(JSON.int) ?? .null, "atNs": .integer(at.nanoseconds),

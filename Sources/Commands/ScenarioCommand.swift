@@ -65,15 +65,7 @@ enum ScenarioCommand {
     [
       "fidelity": .string(audit.fidelity.rawValue), "assumptions": .int(audit.assumptions), "serverFrames": .int(audit.serverFrames),
       "clientFrames": .int(audit.clientFrames),
-      "differences": .array(
-        audit.differences.map { difference in
-          func text(_ value: String?) -> JSON { value.map(JSON.string) ?? .null }
-          return [
-            "audit": .int(difference.audit), "kind": .string(difference.kind.rawValue), "frame": difference.frame.map(JSON.int) ?? .null,
-            "atNs": .integer(difference.at.nanoseconds), "name": .string(difference.name), "path": text(difference.path),
-            "recorded": text(difference.recorded), "replayed": text(difference.replayed), "restsOn": text(difference.restsOn),
-          ]
-        }),
+      "differences": .array(audit.differences.map(\.json)),
     ]
   }
 

@@ -35,9 +35,7 @@ package struct TraceEntry: Hashable, Sendable {
       if let text = String(validating: payload, as: UTF8.self) {
         object.members.append(JSONObject.Member(name: "payload", value: .string(text)))
       } else {
-        let digits = Array("0123456789abcdef".utf8)
-        let hex = payload.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-        object.members.append(JSONObject.Member(name: "payloadHex", value: .string(String(decoding: hex, as: UTF8.self))))
+        object.members.append(JSONObject.Member(name: "payloadHex", value: .string(Hexadecimal.text(payload))))
       }
     }
     return .object(object)

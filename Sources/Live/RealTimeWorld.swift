@@ -29,7 +29,6 @@ final class RealTimeWorld {
 
   var result: RunResult { world.result }
   var hasEnded: Bool { world.hasEnded }
-  var hasStarted: Bool { clock != nil }
   var connectionCount: Int { world.connectionCount }
   func endpoint(of connection: ConnectionID) -> Endpoint? { world.endpoint(of: connection) }
   func isWanted(_ connection: ConnectionID) -> Bool { world.isWanted(connection) }

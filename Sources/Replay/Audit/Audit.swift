@@ -59,6 +59,26 @@ package enum Audit {
       clientFrames: second.compared)
   }
 
+  /// The recorded messages of one direction in normal form, and those that were made in their place. The new ones get numbers behind
+  /// the recorded ones, so that each result can be told.
+  private static func normalForms(
+    _ system: ChatSystem, _ frames: [Frame], replacing direction: Direction, by made: [Frame]
+  ) -> (recorded: [NormalFrame], replayed: [NormalFrame]) {
+    func isReplaced(_ frame: Frame) -> Bool { frame.isMessage && frame.direction == direction }
+    let firstNew = (frames.map(\.sequence).max() ?? 0) &+ 1
+    var other = frames.filter { !isReplaced($0) }
+    for (index, frame) in made.enumerated() {
+      var numbered = frame
+      numbered.sequence = firstNew &+ index
+      other.append(numbered)
+    }
+    let known = Set(frames.filter(isReplaced).map(\.sequence))
+    return (
+      system.normalForm(frames).filter { known.contains($0.sequence) },
+      system.normalForm(inOrder(other)).filter { $0.sequence >= firstNew }
+    )
+  }
+
   // MARK: - Audit 1
 
   /// Audit 1: the recorded client frames are given to the twin at their instants, with the recorded conditions; compared are the server's frames.
@@ -103,18 +123,7 @@ package enum Audit {
     let sent = TwinPlayback.run(&twin, inputs: inputs.map { ($0.arrives, $0.input) }, until: facts.end)
     let answers = received(sent, among: said, system, facts, delays, closes)
 
-    // The twin's frames get numbers behind the recorded ones, so that each result can be told.
-    let firstNew = (frames.map(\.sequence).max() ?? 0) &+ 1
-    var other = frames.filter { !$0.isMessage || $0.direction == .out }
-    for (index, frame) in answers.enumerated() {
-      var numbered = frame
-      numbered.sequence = firstNew &+ index
-      other.append(numbered)
-    }
-    other = inOrder(other)
-    let recordedIn = Set(frames.filter { $0.isMessage && $0.direction == .in }.map(\.sequence))
-    let recorded = system.normalForm(frames).filter { recordedIn.contains($0.sequence) }
-    let replayed = system.normalForm(other).filter { $0.sequence >= firstNew }
+    let (recorded, replayed) = normalForms(system, frames, replacing: .in, by: answers)
     let comparison = FrameComparison(audit: 1, tolerance: twinTolerance, end: facts.end)
     return (comparison.differences(recorded: recorded, replayed: replayed), recorded.count)
   }
@@ -170,17 +179,7 @@ package enum Audit {
     // A recording that begins in the middle: what the core sends to start up was said before it began.
     let isCut = RecordedConnection.list(frames).contains { $0.opened == nil }
     let sent = playback.run().filter { !(isCut && $0.at == scenario.facts.start) }
-    let firstNew = (frames.map(\.sequence).max() ?? 0) &+ 1
-    var other = frames.filter { !$0.isMessage || $0.direction == .in }
-    for (index, frame) in sent.enumerated() {
-      var numbered = frame
-      numbered.sequence = firstNew &+ index
-      other.append(numbered)
-    }
-    other = inOrder(other)
-    let recordedOut = Set(frames.filter { $0.isMessage && $0.direction == .out }.map(\.sequence))
-    let recorded = system.normalForm(frames).filter { recordedOut.contains($0.sequence) }
-    let replayed = system.normalForm(other).filter { $0.sequence >= firstNew }
+    let (recorded, replayed) = normalForms(system, frames, replacing: .out, by: sent)
     let comparison = FrameComparison(audit: 2, end: scenario.facts.end)
     return (comparison.differences(recorded: recorded, replayed: replayed), recorded.count)
   }

@@ -16,7 +16,6 @@ package struct HostCache: Sendable {
 
   /// Keys in order: the most recently selected first.
   package var order: [HostKey] { hosts.map(\.key) }
-  package var stagedKey: HostKey? { staged }
 
   package func contains(_ key: HostKey) -> Bool { hosts.contains { $0.key == key } }
   package subscript(key: HostKey) -> Host? { hosts.first { $0.key == key } }

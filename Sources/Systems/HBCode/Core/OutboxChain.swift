@@ -150,7 +150,6 @@ package struct OutboxChain: Sendable {
   /// Whether a message waits for a check (HB-OUTBOX-11).
   package var isMessageWaiting: Bool { active.contains { table[$0]?.waitsForCheck ?? false } }
   package var hasUnknownOutcome: Bool { active.contains { table[$0]?.isOutcomeUnknown ?? false } }
-  package var isChecking: Bool { inFlight == .check }
 
   /// The desktop's entry of an operation.
   package func listed(_ operation: String) -> OutboxEntry? { desktop?.entries.first { $0.operationId == operation } }

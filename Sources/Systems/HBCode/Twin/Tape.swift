@@ -50,7 +50,6 @@ struct Tape: Sendable {
   private var delays: [String: [Interval]] = [:]
   /// Operations that entered a run where another stretch ended.
   private var entered: Set<String> = []
-  private var stopTimes: [String: Interval] = [:]
 
   init(_ recorded: [Stretch]) {
     let stretches = recorded.map(\.bounded)
