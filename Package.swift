@@ -23,7 +23,7 @@ func system(_ name: String) -> [Target] {
     target("\(name)Dialect", path: "\(root)/Dialect", ["Simulation", "Wire", "Contract"]),
     target(
       "\(name)Scenario", path: "\(root)/Scenario", ["Simulation", "Wire", "Contract", .byName(name: "\(name)Dialect")]),
-    target("\(name)Core", path: "\(root)/Core", ["Simulation", "Wire", "Contract", .byName(name: "\(name)Dialect")]),
+    target("\(name)Core", path: "\(root)/Core", ["Simulation", "Wire", "Contract", "ClientKit", .byName(name: "\(name)Dialect")]),
     target(
       "\(name)Twin", path: "\(root)/Twin",
       ["Simulation", "Wire", "Contract", .byName(name: "\(name)Dialect"), .byName(name: "\(name)Scenario")]),
@@ -56,6 +56,7 @@ let package = Package(
     target("Storage", ["CSQLite", "CArchive", "CZstd", "CCrypto"]),
     target("Recordings", ["Simulation", "Wire", "Storage"]),
     target("Contract", ["Simulation", "Wire"]),
+    target("ClientKit", ["Simulation", "Wire", "Contract"]),
     target("Sockets", ["Simulation", "CEvent"]),
     target("Proxy", ["Simulation", "Wire", "Recordings", "Sockets", "CHTTP"]),
     target("Faults", ["Simulation", "Wire", "Contract"]),
@@ -77,7 +78,7 @@ let package = Package(
     .executableTarget(
       name: "benchmarks",
       dependencies: [
-        "Simulation", "Wire", "Contract", "Recordings", "Faults", "Oracles", "Replay", "Catalog", "CSimdjson",
+        "Simulation", "Wire", "Contract", "Recordings", "Faults", "Oracles", "Replay", "Catalog", "ClientKit", "CSimdjson",
       ], path: "Tests/Benchmarks", swiftSettings: strict),
     target("TestSupport", path: "Tests/TestSupport", ["Simulation", "Wire", "Contract", "Faults", "Replay", "Oracles"]),
     target("PeerSupport", path: "Tests/PeerSupport", ["Simulation", "Wire", "Sockets", "Proxy"]),
@@ -86,6 +87,7 @@ let package = Package(
     test("StorageTests", ["Storage"]),
     test("RecordingsTests", ["Simulation", "Wire", "Storage", "Recordings"]),
     test("ProxyTests", ["Simulation", "Wire", "Recordings", "Sockets", "Proxy", "PeerSupport"]),
+    test("ClientKitTests", ["Simulation", "Wire", "Contract", "ClientKit"]),
     test("FaultsTests", ["Simulation", "Wire", "Contract", "Faults"]),
     test("OraclesTests", ["Simulation", "Wire", "Contract", "Oracles", "TestSupport"]),
     test("ReplayTests", ["Simulation", "Wire", "Contract", "Faults", "Replay", "Oracles", "TestSupport"]),
@@ -97,7 +99,7 @@ let package = Package(
     test(
       "HBCodeTests", path: "Tests/Systems/HBCodeTests",
       [
-        "Simulation", "Wire", "Contract", "Faults", "Replay", "Oracles", "TestSupport", "HBCodeDialect",
+        "Simulation", "Wire", "Contract", "ClientKit", "Faults", "Replay", "Oracles", "TestSupport", "HBCodeDialect",
         "HBCodeScenario", "HBCodeCore", "HBCodeTwin", "HBCodeSystem",
       ]),
     test(

@@ -32,7 +32,10 @@ package enum Input: Sendable {
   case received(Frame)
   case fired(TimerID)
   case user(Gesture)
+  /// A tick of the display link, which runs while the core wants it (`Effect.displayLink`).
   case displayFrame
+  /// A fault at the screen.
+  case screen(ScreenFault)
   case lifecycle(Lifecycle)
   /// The wall clock of the device steps by this much; the monotonic clock does not.
   case wallClockStepped(by: Interval)
@@ -49,6 +52,11 @@ package enum Effect: Sendable {
   /// Writes a value of the store that survives restarts.
   case store(String, [UInt8])
   case note(Observation)
+  /// Turns the display link on or off. The first tick comes one frame after it was turned on, and then one each frame
+  /// (`DisplayLink.frame`), unless a fault skips it. Turning on what is on changes nothing.
+  case displayLink(Bool)
+  /// What the virtual screen did.
+  case screen(ScreenRecord)
 }
 
 /// A thing that a core or a twin says for the trace. The common kinds and their fields are listed in `Vocabulary`.

@@ -3,7 +3,7 @@ import Wire
 
 /// Who an entry of the trace is about.
 package enum Party: String, Hashable, Sendable, CaseIterable {
-  case world, user, core, link, twin, plan
+  case world, user, core, link, twin, plan, screen
 }
 
 /// One entry of a trace: DESIGN.md 5. `index` counts from 0.

@@ -80,6 +80,30 @@ package enum Verdict: String, Sendable, Hashable, CaseIterable { case held, brok
 
 /// A number of a run with its limit, for reports.
 package struct Figure: Hashable, Sendable {
+  /// One of the values that a figure sums up.
+  package struct Sample: Hashable, Sendable {
+    package var at: Instant
+    package var value: Double
+    /// The trace entry that shows it.
+    package var entry: Int
+
+    package init(at: Instant, value: Double, entry: Int) {
+      self.at = at
+      self.value = value
+      self.entry = entry
+    }
+  }
+
+  /// How the values look best.
+  package enum Chart: String, Hashable, Sendable, CaseIterable {
+    /// How often which value occurs.
+    case histogram
+    /// Each value at its instant, the limit as a line.
+    case series
+    /// Each value as a span that ends at its instant: holds, covers.
+    case spans
+  }
+
   package var id: String
   package var title: String
   package var definition: String
@@ -88,8 +112,19 @@ package struct Figure: Hashable, Sendable {
   /// The limit as printed, nil when the specification gives none.
   package var limit: String?
   package var held: Bool?
+  /// What `value` sums up, in order of time; empty where it is a single number.
+  package var samples: [Sample]
+  package var chart: Chart?
+  /// The limit as a number in `unit`, for the line in a chart.
+  package var bound: Double?
 
-  package init(id: String, title: String, definition: String, value: Double, unit: String, limit: String? = nil, held: Bool? = nil) {
+  package init(
+    id: String, title: String, definition: String, value: Double, unit: String, limit: String? = nil, held: Bool? = nil,
+    samples: [Sample] = [], chart: Chart? = nil, bound: Double? = nil
+  ) {
+    self.samples = samples
+    self.chart = chart
+    self.bound = bound
     self.id = id
     self.title = title
     self.definition = definition

@@ -257,7 +257,7 @@ package final class TwinServer {
       switch input {
       case .connection(let id, let up): outbox.put(up ? .up(id) : .down(id))
       case .received(let frame): outbox.put(.frame(frame))
-      case .fired, .user, .displayFrame, .lifecycle, .wallClockStepped: break
+      case .fired, .user, .displayFrame, .screen, .lifecycle, .wallClockStepped: break
       }
       return []
     }

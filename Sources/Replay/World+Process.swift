@@ -71,7 +71,25 @@ extension World {
       store[key] = bytes
       record(.core, "stored", ["key": .string(key), "bytes": .int(bytes.count)])
     case .note(let note): record(.core, note.kind, note.fields)
+    case .screen(let note): record(.screen, note.kind, note.fields)
+    case .displayLink(let isOn):
+      guard isOn != (process?.displayLink != nil) else { return }
+      displayLinks += 1
+      process?.displayLink = isOn ? displayLinks : nil
+      if isOn { queue.push(.displayFrame(link: displayLinks), at: now + DisplayLink.frame, eventClass: rank(.displayFrame)) }
     }
+  }
+
+  /// A tick: the next one comes a frame later, for as long as the core wants it. A suspended process has none.
+  mutating func displayFrame(_ link: Int) {
+    guard process?.displayLink == link else { return }
+    queue.push(.displayFrame(link: link), at: now + DisplayLink.frame, eventClass: rank(.displayFrame))
+    if process?.isSuspended == true { return }
+    if framesToSkip > 0 {
+      framesToSkip -= 1
+      return
+    }
+    give(.displayFrame)
   }
 
   mutating func endByClient(_ number: Int, code: Int) {

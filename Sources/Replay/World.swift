@@ -92,6 +92,8 @@ package struct World: Sendable {
     case launch
     case resumed(launch: Int)
     case foreground(launch: Int)
+    /// A tick of the display link.
+    case displayFrame(link: Int)
     /// An input that a suspended process gets late.
     case input(Input, launch: Int)
     case quietCheck
@@ -140,6 +142,8 @@ package struct World: Sendable {
     /// What fell due while suspended, in due order.
     var late: [Event] = []
     var connections: [Int: Int] = [:]
+    /// The display link that is on, by number.
+    var displayLink: Int?
   }
 
   let system: ChatSystem
@@ -164,6 +168,9 @@ package struct World: Sendable {
   /// Trace entries of the frames that were sent, by number from 1.
   var sendEntries: [Int] = []
   var timerGeneration = 0
+  var displayLinks = 0
+  /// Ticks of the display link that a fault takes away.
+  var framesToSkip = 0
   var twinGeneration = 0
   var twinDueAt: Instant?
 
@@ -351,6 +358,7 @@ package struct World: Sendable {
         record(.world, "foreground", [:])
         give(.lifecycle(.foreground))
       }
+    case .displayFrame(let link): displayFrame(link)
     case .input(let input, let launch): if process?.launch == launch { give(input) }
     case .quietCheck: checkQuiet()
     case .end:

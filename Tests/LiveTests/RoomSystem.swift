@@ -44,7 +44,7 @@ enum Room {
           .arm(TimerID("later"), at: now + .milliseconds(20)),
         ]
       case .fired: return [.note(Observation("waited"))]
-      case .displayFrame, .lifecycle, .wallClockStepped: return []
+      case .displayFrame, .screen, .lifecycle, .wallClockStepped: return []
       }
     }
 

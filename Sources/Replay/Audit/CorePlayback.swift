@@ -14,6 +14,7 @@ struct CorePlayback {
     case clock(Interval)
     case timer(TimerID, generation: Int)
     case intent(Gesture)
+    case displayFrame(link: Int)
   }
 
   /// Most events of a playback: a core that arms timers without end is stopped there.
@@ -33,6 +34,7 @@ struct CorePlayback {
   private var usable: [Int: Int] = [:]
   private var timers: [TimerID: Int] = [:]
   private var generation = 0
+  private var displayLink: Int?
   private var sent: [Frame] = []
   private var askedByConnection: [Int: [Frame]] = [:]
   private var recordedByConnection: [Int: [Frame]] = [:]
@@ -87,6 +89,10 @@ struct CorePlayback {
         guard timers[id] == armed else { continue }
         timers[id] = nil
         give(.fired(id))
+      case .displayFrame(let link):
+        guard displayLink == link else { continue }
+        queue.push(event, at: now + DisplayLink.frame, eventClass: rank(.displayFrame))
+        give(.displayFrame)
       case .intent(let gesture):
         if let lifecycle = Lifecycle(rawValue: gesture.name), [.background, .foreground, .memoryPressure].contains(lifecycle) {
           give(.lifecycle(lifecycle))
@@ -136,7 +142,12 @@ struct CorePlayback {
         timers[id] = generation
         queue.push(.timer(id, generation: generation), at: max(at, now), eventClass: rank(.timer))
       case .disarm(let id): timers[id] = nil
-      case .store, .note: break
+      case .displayLink(let isOn):
+        guard isOn != (displayLink != nil) else { continue }
+        generation += 1
+        displayLink = isOn ? generation : nil
+        if isOn { queue.push(.displayFrame(link: generation), at: now + DisplayLink.frame, eventClass: rank(.displayFrame)) }
+      case .store, .note, .screen: break
       }
     }
   }

@@ -45,7 +45,7 @@ struct EchoCore: ClientCore {
     case .received(let frame): return received(frame, now)
     case .wallClockStepped(let by): return [.note(Observation("clock", ["byNs": .integer(by.nanoseconds)]))]
     case .lifecycle(let change): return [.note(Observation("lifecycle", ["to": .string(change.rawValue)]))]
-    case .displayFrame: return []
+    case .displayFrame, .screen: return []
     }
   }
 

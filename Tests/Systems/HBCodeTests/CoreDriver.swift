@@ -21,6 +21,8 @@ struct CoreDriver {
   private(set) var sent: [(at: Instant, request: RequestMessage)] = []
   private var read = 0
   private(set) var notes: [(at: Instant, note: Observation)] = []
+  private(set) var screen: [(at: Instant, record: ScreenRecord)] = []
+  private var nextFrame: Instant?
   private var notesRead = 0
   private(set) var opened: [String] = []
   private(set) var closed: [Int] = []
@@ -207,7 +209,15 @@ struct CoreDriver {
   mutating func advance(to milliseconds: Int64) { advance(to: .zero + .milliseconds(milliseconds)) }
 
   mutating func advance(to end: Instant) {
-    while let next = timers.min(by: { ($0.at, $0.order) < ($1.at, $1.order) }), next.at <= end {
+    while true {
+      let next = timers.min(by: { ($0.at, $0.order) < ($1.at, $1.order) })
+      if let frame = nextFrame, frame <= end, frame < next?.at ?? .never {
+        now = max(now, frame)
+        nextFrame = frame + DisplayLink.frame
+        give(.displayFrame)
+        continue
+      }
+      guard let next, next.at <= end else { break }
       now = max(now, next.at)
       timers.removeAll { $0.id == next.id }
       give(.fired(next.id))
@@ -249,6 +259,8 @@ struct CoreDriver {
         armed += 1
         timers.append((id, at, armed))
       case .disarm(let id): timers.removeAll { $0.id == id }
+      case .displayLink(let isOn): nextFrame = isOn ? nextFrame ?? now + DisplayLink.frame : nil
+      case .screen(let record): screen.append((now, record))
       case .store(let key, let bytes):
         store[key] = bytes
         order.append("store \(key)")

@@ -87,7 +87,7 @@ package struct Phone: ClientCore {
       action = gesture
       make(gesture)
       action = nil
-    case .displayFrame:
+    case .displayFrame, .screen:
       break
     case .lifecycle(let change):
       lifecycle(change)

@@ -54,6 +54,7 @@ extension Phone {
     case .edit(let operation, _, _, _, _), .remove(let operation, _): return premise(ofEntry: operation, sendNow: false)
     case .sendNow(let operation, _): return premise(ofEntry: operation, sendNow: true)
     case .reorder(let queueId, _, _): return premise(ofReorder: queueId)
+    case .drag, .tapStatusBar, .scrollToLatest, .composer, .preview, .sheet, .reduceMotion: return screen == nil ? .waits : .holds
     case .older:
       guard let host = screenHost else { return .waits }
       return host.timeline.pagination?.oldestCursor != nil && !host.older.isInFlight ? .holds : .waits
@@ -122,6 +123,7 @@ extension Phone {
     case .older:
       guard let screen else { return refuse("no chat is on screen") }
       loadOlder(screen)
+    case .drag, .tapStatusBar, .scrollToLatest, .composer, .preview, .sheet, .reduceMotion: refuse("nothing is on screen")
     case .background: lifecycle(.background)
     case .foreground: lifecycle(.foreground)
     }

@@ -18,7 +18,17 @@ package enum UserAction: Hashable, Sendable {
   case reorder(queueId: String, to: Int, ids: ActionIDs)
   case sendNow(operation: String, ids: ActionIDs)
   case stop(session: String?, ids: ActionIDs)
+  /// The list is drawn down at once until it is near its top (SCENARIO.md 3.6): what a recording tells of an older page.
   case older
+  /// A finger on the list.
+  case drag(Drag)
+  /// Scrolls to the top.
+  case tapStatusBar
+  case scrollToLatest
+  case composer(open: Bool)
+  case preview(open: Bool)
+  case sheet(open: Bool)
+  case reduceMotion(Bool)
   case background
   case foreground
 }
@@ -52,7 +62,9 @@ package struct ActionIDs: Hashable, Sendable {
 extension UserAction {
   /// The names of the gestures, in the order of the cases.
   package static let names = [
-    "send", "type", "select", "desktop", "refresh", "edit", "remove", "reorder", "sendNow", "stop", "older", "background", "foreground",
+    "send", "type", "select", "desktop", "refresh", "edit", "remove", "reorder", "sendNow", "stop", "older", "drag", "tapStatusBar",
+    "scrollToLatest", "openComposer", "closeComposer", "openPreview", "closePreview", "openSheet", "closeSheet", "reduceMotion",
+    "background", "foreground",
   ]
 
   package var gesture: Gesture {
@@ -82,6 +94,13 @@ extension UserAction {
     case .sendNow(let operation, let ids): return made("sendNow", [("operation", .string(operation)), ("ids", ids.json)])
     case .stop(let session, let ids): return made("stop", [("session", session.map(JSON.string)), ("ids", ids.json)])
     case .older: return made("older", [])
+    case .drag(let drag): return Gesture("drag", drag.fields)
+    case .tapStatusBar: return made("tapStatusBar", [])
+    case .scrollToLatest: return made("scrollToLatest", [])
+    case .composer(let open): return made(open ? "openComposer" : "closeComposer", [])
+    case .preview(let open): return made(open ? "openPreview" : "closePreview", [])
+    case .sheet(let open): return made(open ? "openSheet" : "closeSheet", [])
+    case .reduceMotion(let isOn): return made("reduceMotion", [("on", .bool(isOn))])
     case .background: return made("background", [])
     case .foreground: return made("foreground", [])
     }
@@ -118,6 +137,15 @@ extension UserAction {
     case "sendNow": self = .sendNow(operation: try text("operation"), ids: ids)
     case "stop": self = .stop(session: gesture.fields["session"]?.string, ids: ids)
     case "older": self = .older
+    case "drag": self = .drag(try Drag(gesture.fields))
+    case "tapStatusBar": self = .tapStatusBar
+    case "scrollToLatest": self = .scrollToLatest
+    case "openComposer", "closeComposer": self = .composer(open: gesture.name == "openComposer")
+    case "openPreview", "closePreview": self = .preview(open: gesture.name == "openPreview")
+    case "openSheet", "closeSheet": self = .sheet(open: gesture.name == "openSheet")
+    case "reduceMotion":
+      guard let isOn = gesture.fields["on"]?.bool else { throw JSONError(path: "on", problem: "reduceMotion needs true or false") }
+      self = .reduceMotion(isOn)
     case "background": self = .background
     case "foreground": self = .foreground
     default: throw JSONError(path: "do", problem: "unknown gesture “\(gesture.name)”")

@@ -232,7 +232,8 @@ private struct Playback {
         queue.push(.timer(id, generation: generation), at: max(at, now), eventClass: 2)
         if let purpose = Playback.purpose(id) { found.append(Wait(timer: purpose, armed: now, due: at)) }
       case .disarm(let id): timers[id] = nil
-      case .store, .note: break
+      // The waits do not hang on what the list does.
+      case .store, .note, .displayLink, .screen: break
       }
     }
   }

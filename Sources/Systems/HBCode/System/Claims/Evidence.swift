@@ -122,7 +122,7 @@ struct Evidence {
     case .core: return entry.kind == "timer"
     case .user: return entry.kind == "gesture"
     case .world: return true
-    case .twin, .plan: return false
+    case .twin, .plan, .screen: return false
     }
   }
 
