@@ -139,15 +139,13 @@ enum ReplayCommand {
       try console.bytes(JSONReport.bytes(report))
       return
     }
+    // A verdict on a scenario that is not the recording says less than it seems to: that comes first.
+    if let notice = report.divergenceNotice { try console.line("Diverged. \(notice)") }
     try console.line(report.sentence)
     for finding in report.findings.prefix(10) {
       try console.line("  \(finding.claims.map(\.id).joined(separator: ", ")): \(finding.title)")
     }
     for line in report.remarks { try console.line(line) }
-    if !report.differences.isEmpty {
-      let places = RecordingCommands.count(report.differences.count, "place")
-      try console.line("The scenario differs from the recording in \(places): see the report.")
-    }
     if report.proof != .notRun { try console.line("Proof: \(report.proofWords).") }
     for name in RunOutcome.reportNames + ["run.chatrun"] { console.say("  \(folder)/\(name)") }
   }

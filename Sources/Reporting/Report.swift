@@ -128,6 +128,31 @@ package struct Report: Sendable {
   /// Divergences other than `same`.
   package var differences: [Divergence] { divergences.filter { $0.kind != .same } }
 
+  /// What each audit found, or nil when nothing differs: the gate that stands above the verdict in every format. `The recording and the
+  /// replay differ in 3 places: 2 of the server alone (audit 1), 1 of both together (audit 3).`
+  package var divergenceNotice: String? {
+    if differences.isEmpty { return nil }
+    let audits = Set(differences.map(\.audit)).sorted()
+    let parts = audits.map { audit in
+      "\(Prose.number(differences.count { $0.audit == audit })) of \(Report.subject(ofAudit: audit)) (audit \(audit))"
+    }
+    return "The recording and the replay differ in \(Prose.count(differences.count, "place")): \(parts.joined(separator: ", "))."
+  }
+
+  /// Who an audit looks at: `the server alone`.
+  static func subject(ofAudit audit: Int) -> String {
+    switch audit {
+    case 1: "the server alone"
+    case 2: "the client alone"
+    case 3: "both together"
+    default: "an audit of another kind"
+    }
+  }
+
+  /// What the audits that stand in a report compare, one sentence.
+  static let auditWords =
+    "Audit 1 feeds the server with the recorded client, audit 2 the client with the recorded server, audit 3 runs both together without faults; each is compared with the recording."
+
   /// Counts of divergences by kind: `18 same, 0 moved, 3 new, 0 missing, 0 different`.
   package var divergenceCounts: String {
     Divergence.Kind.allCases.map { kind in

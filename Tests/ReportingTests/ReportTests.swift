@@ -240,6 +240,38 @@ import Wire
   }
 }
 
+@Suite struct GateTests {
+  private static let notice =
+    "The recording and the replay differ in 3 places: 1 of the server alone (audit 1), 1 of the client alone (audit 2), 1 of both together (audit 3)."
+
+  @Test func `a divergence stands above the verdict in each format`() throws {
+    let report = Scenes.broken()
+    #expect(report.divergenceNotice == GateTests.notice)
+    let text = TextReport.text(report)
+    #expect(text.hasPrefix("! DIVERGED The recording and the replay differ in 3 places: 1 of the server alone (audit 1),"))
+    let page = String(decoding: HTMLReport.bytes(report), as: UTF8.self)
+    let notice = try #require(page.range(of: GateTests.notice))
+    #expect(notice.lowerBound < page.range(of: "id=\"verdict\"")!.lowerBound)
+    #expect(page.contains("<title>Diverged. Broken: "))
+    let json = try JSONReader.value(JSONReport.bytes(report))
+    #expect(json["diverged"]?.bool == true)
+    #expect(json["divergenceNotice"]?.string == GateTests.notice)
+    #expect(json.object?.members.prefix(4).map(\.name) == ["schema", "diverged", "divergenceNotice", "verdict"])
+    let xml = JUnitReport.text(report)
+    let property = try #require(xml.range(of: "<property name=\"divergence\" value=\"\(GateTests.notice)\"/>"))
+    #expect(property.lowerBound < xml.range(of: "name=\"verdict\"")!.lowerBound)
+  }
+
+  @Test func `nothing stands above the verdict where nothing differs`() throws {
+    let report = Scenes.held()
+    #expect(report.divergenceNotice == nil)
+    #expect(TextReport.text(report).hasPrefix("HELD  "))
+    #expect(!String(decoding: HTMLReport.bytes(report), as: UTF8.self).contains("<aside"))
+    #expect(try JSONReader.value(JSONReport.bytes(report))["diverged"]?.bool == false)
+    #expect(JUnitReport.text(report).contains("<property name=\"divergence\" value=\"not audited\"/>"))
+  }
+}
+
 @Suite struct TextTests {
   @Test func `wide characters count two, marks none`() {
     #expect(TextWidth.of("abc") == 3)

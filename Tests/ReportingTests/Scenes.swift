@@ -118,6 +118,9 @@ enum Scenes {
       kind: .differs, audit: 1, frame: 41, at: Instant(nanoseconds: 12_695_000_000), name: "response submit",
       path: "result.entries[0].status",
       recorded: "\"queued\"", replayed: "\"sending\""),
+    Divergence(
+      kind: .missing, audit: 3, frame: 77, at: Instant(nanoseconds: 35_400_000_000), name: "request load",
+      restsOn: "what the screen showed from 0:35.400 on"),
   ]
 
   /// Words that try to break out of every format.

@@ -23,13 +23,13 @@ package enum HTMLReport {
       <meta charset="utf-8">
       \(meta)<meta name="viewport" content="width=device-width, initial-scale=1">
       <meta name="color-scheme" content="light dark">
-      <title>\(Prose.word(report.verdict)): \(header.recordingName), \(header.planName), seed \(String(header.seed))</title>
+      <title>\(report.differences.isEmpty ? "" : "Diverged. ")\(Prose.word(report.verdict)): \(header.recordingName), \(header.planName), seed \(String(header.seed))</title>
       <style>\(Markup(stringLiteral: Style.sheet))</style>
       </head>
       <body>
       <a class="skip" href="#main">Skip to the report</a>
       \(Glyphs.definitions)
-      <header class="top"><div class="bar"><span class="brand">\(Glyphs.icon(report.verdict))chatbench</span><span class="run"><bdi>\(run)</bdi></span>\(navigation(report))</div></header>
+      <header class="top"><div class="bar"><span class="brand">\(report.differences.isEmpty ? "" : Glyphs.faultIcon)\(Glyphs.icon(report.verdict))chatbench</span><span class="run"><bdi>\(run)</bdi></span>\(navigation(report))</div></header>
       <main id="main">
       \(divergenceNotice(report))\(verdict(report))\(findings(report))\(DeliverySection.markup(report))\(figures(report))\(WireTrack.section(report))\(divergences(report))\(faults(report))\(claims(report))\(about(report))</main>
       <footer><p>Everything here is in this file; nothing is loaded and nothing is sent. Times are virtual: m:ss.mmm since the start of the run.</p></footer>
@@ -61,11 +61,11 @@ package enum HTMLReport {
   }
 
   private static func divergenceNotice(_ report: Report) -> Markup {
-    if report.differences.isEmpty { return "" }
+    guard let notice = report.divergenceNotice else { return "" }
     let first = report.differences[0]
     return """
-      <aside class="warn" aria-label="Divergence"><p><b>\(Glyphs.faultIcon) The recording and the replay differ in \(Prose.count(report.differences.count, "place")).</b> \
-      First: \(first.kind.rawValue) at \(first.at.description), \(Markup.bdi(first.name)). Judge the verdict with that in mind. <a href="#divergence">All differences</a></p></aside>
+      <aside class="warn" aria-label="Divergence"><p><b>\(Glyphs.faultIcon) Diverged. \(notice)</b> \
+      First: \(first.kind.rawValue) at \(first.at.description), \(Markup.bdi(first.name)). Judge the verdict below with that in mind. <a href="#divergence">All differences</a></p></aside>
 
       """
   }
@@ -220,7 +220,7 @@ package enum HTMLReport {
           } ?? ""
         return """
           <tr><th scope="row">\(divergence.kind.rawValue)</th><td>\(divergence.at.description)</td><td>\(Markup.bdi(divergence.name))\(values)</td>\
-          <td>\(divergence.frame.map(String.init) ?? "not recorded")</td><td>\(divergence.audit == 1 ? "1, server" : "2, client")</td><td>\(Markup.bdi(divergence.restsOn ?? "–"))</td></tr>
+          <td>\(divergence.frame.map(String.init) ?? "not recorded")</td><td>\(divergence.audit), \(Report.subject(ofAudit: divergence.audit))</td><td>\(Markup.bdi(divergence.restsOn ?? "–"))</td></tr>
           """
       }
       body += """
@@ -235,7 +235,7 @@ package enum HTMLReport {
     let lead =
       report.differences.isEmpty
       ? "None: the scenario gives back the recording."
-      : "\(Prose.capitalised(report.divergenceCounts)). Audit 1 feeds the server with the recorded client, audit 2 the client with the recorded server."
+      : "\(Prose.capitalised(report.divergenceCounts)). \(Report.auditWords)"
     return section("divergence", "Divergence from the recording", "\(lead)", body)
   }
 

@@ -14,7 +14,9 @@ package enum JSONReport {
   package static func json(_ report: Report) -> JSON {
     let header = report.header
     return [
-      "schema": .int(schema), "verdict": .string(report.verdict == .untested ? "unknown" : report.verdict.rawValue),
+      "schema": .int(schema), "diverged": .bool(!report.differences.isEmpty),
+      "divergenceNotice": report.divergenceNotice.map(JSON.string) ?? .null,
+      "verdict": .string(report.verdict == .untested ? "unknown" : report.verdict.rawValue),
       "token": .string(header.token), "sentence": .string(report.sentence), "exitStatus": .int(report.judgement.exitStatus),
       "reason": report.judgement.reason.map(JSON.string) ?? .null, "system": .string(header.system),
       "behaviourVersion": .int(header.behaviourVersion), "recording": .string(header.recordingName),

@@ -20,7 +20,9 @@ package enum JUnitReport {
       "  <testsuite name=\"claims\" tests=\"\(claims.count)\" failures=\"\(report.judgement.count(.broken))\""
       + " errors=\"\(report.judgement.count(.unknown))\" skipped=\"\(report.judgement.count(.untested))\" time=\"0\">\n"
     out += "    <properties>\n"
+    // The gate comes first: a verdict on a scenario that is not the recording says less than it seems to.
     for (name, value) in [
+      ("divergence", report.divergenceNotice ?? (report.divergences.isEmpty ? "not audited" : "none")),
       ("verdict", report.verdict.rawValue), ("sentence", report.sentence), ("token", report.header.token), ("plan", report.header.planName),
       ("seed", String(report.header.seed)), ("command", report.command),
     ] {

@@ -12,8 +12,8 @@ package enum TextReport {
 
   package static func text(_ report: Report) -> String {
     var page = Page()
+    if let notice = report.divergenceNotice { divergenceNotice(notice, report, &page) }
     head(report, &page)
-    if !report.differences.isEmpty { divergenceNotice(report, &page) }
     verdict(report, &page)
     findings(report, &page)
     delivery(report, &page)
@@ -33,10 +33,11 @@ package enum TextReport {
     page.line(String(repeating: "=", count: columns))
   }
 
-  private static func divergenceNotice(_ report: Report, _ page: inout Page) {
-    let count = report.differences.count
+  /// The gate: above the verdict, so that nobody reads that one first.
+  private static func divergenceNotice(_ notice: String, _ report: Report, _ page: inout Page) {
+    let first = report.differences[0]
     page.paragraph(
-      "The recording and the replay differ in \(Prose.count(count, "place")) (see DIVERGENCE FROM THE RECORDING). What rests on them is told there.",
+      "DIVERGED \(notice) First: \(first.kind.rawValue) at \(first.at), \(Visible.text(first.name)). Judge the verdict below with that in mind; all are listed under DIVERGENCE FROM THE RECORDING.",
       head: "! ")
     page.line()
   }
@@ -159,11 +160,11 @@ package enum TextReport {
   private static func divergences(_ report: Report, _ page: inout Page) {
     if report.divergences.isEmpty && report.cannotSay.isEmpty { return }
     page.section("DIVERGENCE FROM THE RECORDING", report.divergenceCounts)
-    if report.differences.isEmpty { page.paragraph("None.") }
+    if report.differences.isEmpty { page.paragraph("None.") } else { page.paragraph(Report.auditWords) }
     for divergence in report.differences {
       let frame = divergence.frame.map { ", frame \($0)" } ?? ""
       page.paragraph(
-        "\(divergence.name) (audit \(divergence.audit)\(frame))",
+        "\(divergence.name) (audit \(divergence.audit), \(Report.subject(ofAudit: divergence.audit))\(frame))",
         head: "\(Columns.pad(divergence.kind.rawValue, to: 8))\(divergence.at)  ", hanging: 8)
       if let path = divergence.path {
         page.paragraph(
