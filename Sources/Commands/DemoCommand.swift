@@ -49,13 +49,15 @@ enum DemoCommand {
       try console.line("audit: \(audit.sentence)")
       for difference in audit.differences.prefix(10) { try console.line("  \(Auditing.line(difference))") }
 
+      if audit.differences.count > 10 { try console.line("  and \(audit.differences.count - 10) more") }
+
       // A busy machine can bend the instants of a live recording; the reports say so above their verdicts.
       var worst = ExitStatus.held
       for plan in ["none"] + demonstration.plans {
         let words = [recording, "--plan", plan, "--prove"]
         let replay = try Arguments.parse(words, for: ReplayCommand.replay)
         let settings = try RunChoice.settings(subject, replay)
-        let outcome = try ReplayCommand.execute(subject, settings, replay, audit.differences)
+        let outcome = try ReplayCommand.execute(subject, settings, replay, audit)
         try outcome.write(to: "\(folder)/\(plan)")
         try console.line("\(plan): \(outcome.report.sentence)")
         try console.line("  \(folder)/\(plan)/report.html")

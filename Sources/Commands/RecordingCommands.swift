@@ -1,5 +1,6 @@
 import Contract
 import Recordings
+import Replay
 import Simulation
 import Storage
 import Wire
@@ -156,10 +157,11 @@ enum RecordingCommands {
   // MARK: check
 
   static let check = Command(
-    name: "check", summary: "decode a recording strictly and name each violation",
+    name: "check", summary: "decode a recording strictly, name each violation, and audit what it is understood to mean",
     positionals: [Positional("REC", .many, "recordings or journals")], options: [SystemChoice.option, json],
-    detail: "Names file, frame and key path of everything that the system's wire rules forbid, and where a damaged file ends. "
-      + "Exit status 0: clean; 1: violations; 65: damaged or unreadable.",
+    detail: "Names file, frame and key path of everything that the system's wire rules forbid, and where a damaged file ends. Then the "
+      + "audits: whether twin, core and both together reproduce the recording (see: chatbench help scenario). Exit status 0: clean and "
+      + "faithful; 1: violations, or the audits differ; 65: damaged or unreadable.",
     examples: ["chatbench check two-chats.chatrec"],
     run: { arguments, console in
       var status = ExitStatus.held
@@ -185,6 +187,18 @@ enum RecordingCommands {
               }
             }
           }
+          var meaning = ""
+          do throws(CommandFailure) {
+            if let audit = try audit(system, recording, frames, path, arguments, console) {
+              meaning = ", " + audit.sentence
+              if audit.fidelity == .diverges, status == .held { status = .broken }
+            }
+          } catch {
+            if error.status != .badData { throw error }
+            console.say("chatbench: \(error.message)")
+            meaning = ", not audited"
+            if violations == 0, status == .held { status = .badData }
+          }
           if violations > 0, status == .held { status = .broken }
           if let damage {
             status = .badData
@@ -193,7 +207,7 @@ enum RecordingCommands {
           if !arguments.has("json") {
             try console.line(
               "\(path): \(system.name), \(count(frames.count, "frame")), \(violations == 0 ? "no violation" : count(violations, "violation"))"
-            )
+                + meaning)
           }
         } catch {
           let failure = Failures.explain(error)
@@ -203,6 +217,23 @@ enum RecordingCommands {
       }
       return status
     })
+
+  /// The audits of a recording, with a line for each difference; nil when it holds no frame.
+  private static func audit(
+    _ system: ChatSystem, _ recording: Recording, _ frames: [Frame], _ path: String, _ arguments: Arguments, _ console: Console
+  ) throws(CommandFailure) -> AuditReport? {
+    if frames.isEmpty { return nil }
+    let subject = try RunSubject(system, recording, frames, nil)
+    guard let audit = Auditing.audit(of: subject) else { return nil }
+    for difference in audit.differences {
+      if arguments.has("json"), case .object(let fields) = difference.json {
+        try console.line(JSONWriter.text(.object(JSONObject([.init(name: "file", value: .string(path))] + fields.members))))
+      } else {
+        try console.line("\(path): \(Auditing.line(difference))")
+      }
+    }
+    return audit
+  }
 
   // MARK: seal
 

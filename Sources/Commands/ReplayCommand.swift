@@ -17,7 +17,7 @@ enum ReplayCommand {
       RunChoice.plan, RunChoice.fault, RunChoice.user, RunChoice.seed, RunChoice.losses,
       Option("prove", nil, "run twice and compare every entry"),
       Option("require-fired", nil, "exit 2 when a rule never fired"),
-      Option("require-faithful", nil, "exit 2, without a run, when the scenario does not reproduce the recording"),
+      Option("require-faithful", nil, "exit 2, without a run, when an audit finds that the scenario does not reproduce the recording"),
       Option("output", "DIR", short: "o", "where the files go; default: Reports/REC-PLAN-SEED"), SystemChoice.option,
       RecordingCommands.json,
     ],
@@ -31,14 +31,14 @@ enum ReplayCommand {
       let path = arguments.positionals[0]
       let subject = try RunSubject.open(path, arguments)
       let settings = try RunChoice.settings(subject, arguments)
-      let divergences = try Auditing.differences(of: subject)
-      if arguments.has("require-faithful"), divergences.contains(where: { $0.kind != .same }) {
-        let different = divergences.filter { $0.kind != .same }
-        for divergence in different.prefix(10) { console.say("chatbench: \(Auditing.line(divergence))") }
+      let audit = Auditing.audit(of: subject)
+      if arguments.has("require-faithful"), let audit, audit.fidelity == .diverges {
+        for divergence in audit.differences.prefix(10) { console.say("chatbench: \(Auditing.line(divergence))") }
         throw CommandFailure(
-          .unknown, "\(path): the scenario is not faithful to the recording (\(RecordingCommands.count(different.count, "difference")))")
+          .unknown,
+          "\(path): the scenario is not faithful to the recording (\(RecordingCommands.count(audit.differences.count, "difference")))")
       }
-      let outcome = try execute(subject, settings, arguments, divergences)
+      let outcome = try execute(subject, settings, arguments, audit)
       let folder = arguments["output"] ?? defaultFolder(subject, settings)
       try outcome.write(to: folder)
       try announce(outcome, folder, arguments, console)
@@ -92,7 +92,7 @@ enum ReplayCommand {
 
   /// Runs, judges and makes the report.
   static func execute(
-    _ subject: RunSubject, _ settings: WorldSettings, _ arguments: Arguments, _ divergences: [Divergence]
+    _ subject: RunSubject, _ settings: WorldSettings, _ arguments: Arguments, _ audit: AuditReport?
   ) throws -> RunOutcome {
     let run = Run(subject.system, subject.scenario, settings)
     let result: RunResult
@@ -112,7 +112,8 @@ enum ReplayCommand {
       cannotSay.append(note.what + frames)
     }
     let file = RunFile(
-      trace: result.trace, rules: result.rules, divergences: divergences, cannotSay: cannotSay,
+      trace: result.trace, rules: result.rules, divergences: audit?.differences ?? [],
+      doubts: audit?.doubtful.entries(of: result.trace, subject.system) ?? [:], cannotSay: cannotSay,
       command: RunChoice.command(subject, arguments), proof: proof)
     var outcome = RunOutcome(judging: file, subject.system)
     outcome.plan = settings.plan.json
@@ -179,8 +180,7 @@ struct RunOutcome {
 
   init(judging file: RunFile, _ system: ChatSystem) {
     self.file = file
-    let diverged = Set(file.divergences.filter { $0.audit == 1 && $0.kind != .same }.compactMap(\.frame))
-    let judgement = Judge.judge(file.trace, claims: system.claims, proof: file.proof, divergedFrames: diverged)
+    let judgement = Judge.judge(file.trace, claims: system.claims, proof: file.proof, doubts: file.doubts)
     report = Report(
       trace: file.trace, judgement: judgement, system: system.title, tool: "chatbench \(Version.number)", rules: file.rules,
       figures: system.figures(file.trace), divergences: file.divergences, cannotSay: file.cannotSay, command: file.command,

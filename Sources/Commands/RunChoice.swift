@@ -39,15 +39,23 @@ struct RunSubject {
     let (frames, damage) = try recording.frames()
     let system = try SystemChoice.of(recording, frames: frames, arguments)
     guard !frames.isEmpty else { throw CommandFailure(.badData, "\(path): holds no frame\(damage.map { " (damaged: \($0))" } ?? "")") }
+    return try RunSubject(system, recording, frames, damage)
+  }
+}
+
+extension RunSubject {
+  /// Compiles what a recording holds.
+  init(_ system: ChatSystem, _ recording: Recording, _ frames: [Frame], _ damage: RecordingDamage?) throws(CommandFailure) {
     let scenario: any Scenario
     do {
       scenario = try system.compile(frames, recording.manifest.facts.wallClockMs, try recording.hash())
     } catch let error as RecordingError {
-      throw error
+      throw Failures.explain(error)
     } catch {
-      throw CommandFailure(.badData, "\(path): cannot be understood as \(system.name): \(error)")
+      throw CommandFailure(.badData, "\(recording.path): cannot be understood as \(system.name): \(error)")
     }
-    return RunSubject(system: system, scenario: scenario, name: name, frames: frames, damage: damage)
+    self.init(
+      system: system, scenario: scenario, name: String(recording.path.split(separator: "/").last ?? ""), frames: frames, damage: damage)
   }
 }
 

@@ -9,6 +9,8 @@ struct RunFile {
   var trace: Trace
   var rules: [RuleReport]
   var divergences: [Divergence]
+  /// Entries that differ from the recording, with the words for it (`Judge.judge`).
+  var doubts: [Int: String] = [:]
   /// What audit and compiler assumed, a line each.
   var cannotSay: [String]
   var command: String
@@ -29,6 +31,7 @@ struct RunFile {
       "inputs",
       [
         "rules": .array(rules.map(\.json)), "divergences": .array(divergences.map(\.json)),
+        "doubts": .array(doubts.sorted { $0.key < $1.key }.map { ["entry": .int($0.key), "why": .string($0.value)] }),
         "cannotSay": .array(cannotSay.map(JSON.string)), "command": .string(command), "proof": proof.json,
         "oneSided": oneSided.map(JSON.string) ?? .null,
       ])
@@ -62,8 +65,15 @@ struct RunFile {
       for json in inputs["rules"]?.array ?? [] { rules.append(try RuleReport(json: json)) }
       var divergences: [Divergence] = []
       for json in inputs["divergences"]?.array ?? [] { divergences.append(try Divergence(json: json)) }
+      var doubts: [Int: String] = [:]
+      for json in inputs["doubts"]?.array ?? [] {
+        guard let entry = json["entry"]?.int, let why = json["why"]?.string else {
+          throw JSONError(path: "doubts", problem: "a doubt needs entry and why")
+        }
+        doubts[entry] = why
+      }
       return RunFile(
-        trace: trace, rules: rules, divergences: divergences, cannotSay: (inputs["cannotSay"]?.array ?? []).compactMap(\.string),
+        trace: trace, rules: rules, divergences: divergences, doubts: doubts, cannotSay: (inputs["cannotSay"]?.array ?? []).compactMap(\.string),
         command: inputs["command"]?.string ?? "", proof: Proof(json: inputs["proof"]),
         oneSided: inputs["oneSided"]?.string)
     } catch {

@@ -4,11 +4,18 @@ import Replay
 import Simulation
 import Wire
 
-/// Audits of a scenario against its recording, for `scenario`, `replay` and `check`.
+/// Audits of a scenario against its recording, for `scenario`, `replay`, `check` and `demo`. Each command makes them once, before
+/// anything rests on them; nothing of them is kept on disk.
 enum Auditing {
-  /// The differences of audits 1 and 2; none for a hand-written scenario, which has no recording to differ from.
-  static func differences(of subject: RunSubject) throws -> [Divergence] {
-    subject.frames.isEmpty ? [] : Audit.run(subject.system, subject.scenario, subject.frames).differences
+  /// Audits 1 to 3; nil for a hand-written scenario, which has no recording to differ from.
+  static func audit(of subject: RunSubject) -> AuditReport? {
+    subject.frames.isEmpty ? nil : Audit.run(subject.system, subject.scenario, subject.frames)
+  }
+
+  /// How many frames each audit compared.
+  static func compared(_ audit: AuditReport) -> String {
+    "\(RecordingCommands.count(audit.serverFrames, "server frame")) (audit 1), \(RecordingCommands.count(audit.clientFrames, "client frame")) "
+      + "(audit 2) and \(RecordingCommands.count(audit.bothFrames, "frame")) of both (audit 3) compared"
   }
 
   /// One line for a person.
@@ -30,7 +37,7 @@ enum ScenarioCommand {
     name: "scenario", summary: "what a recording means: intents, stretches with their causes, losses, and how each was inferred",
     positionals: [Positional("REC", .one, "a recording, a journal, or a scenario (.json)")],
     options: [
-      Option("audit", nil, "check that the scenario reproduces the recording (audits 1 and 2); exit 1 when it does not"),
+      Option("audit", nil, "check that the scenario reproduces the recording (audits 1 to 3); exit 1 when it does not"),
       Option("json", nil, "the scenario in the form that can be edited and replayed; with --audit, the audit"), SystemChoice.option,
     ],
     detail: "The printed JSON can be edited by hand and given to replay and serve: that is the way to override an inference.",
@@ -43,14 +50,14 @@ enum ScenarioCommand {
       if arguments.has("audit"), subject.frames.isEmpty {
         throw CommandFailure(.usage, "--audit wants a recording: a hand-written scenario has nothing to be compared with")
       }
-      let audit = arguments.has("audit") ? Audit.run(subject.system, subject.scenario, subject.frames) : nil
+      let audit = arguments.has("audit") ? Auditing.audit(of: subject) : nil
       if arguments.has("json") {
         try console.line(JSONWriter.text(audit.map(json) ?? subject.scenario.json))
       } else {
         try describe(subject, console)
         if let audit {
           try console.page("\naudit: \(audit.sentence)")
-          try console.line("  \(audit.serverFrames) server frames (audit 1) and \(audit.clientFrames) client frames (audit 2) compared")
+          try console.line("  \(Auditing.compared(audit))")
           for difference in audit.differences { try console.line("  \(Auditing.line(difference))") }
         }
       }
@@ -64,7 +71,7 @@ enum ScenarioCommand {
   private static func json(_ audit: AuditReport) -> JSON {
     [
       "fidelity": .string(audit.fidelity.rawValue), "assumptions": .int(audit.assumptions), "serverFrames": .int(audit.serverFrames),
-      "clientFrames": .int(audit.clientFrames),
+      "clientFrames": .int(audit.clientFrames), "bothFrames": .int(audit.bothFrames),
       "differences": .array(audit.differences.map(\.json)),
     ]
   }

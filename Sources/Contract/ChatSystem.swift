@@ -36,14 +36,23 @@ package struct NormalFrame: Hashable, Sendable {
   package var at: Instant
   /// The recorded frame's sequence, or 0.
   package var sequence: Int
+  /// The string in `content` that only counts (the ordinal of a request), if there is one: no part of what the frame says.
+  package var ordinal: String?
+  /// It answers a rule-timed request, so it says how things stood at an instant that is nobody's choice: compared in audit 1 only.
+  package var isSample: Bool
 
-  package init(stream: String, name: String, content: JSON, timing: TimingRule, at: Instant, sequence: Int) {
+  package init(
+    stream: String, name: String, content: JSON, timing: TimingRule, at: Instant, sequence: Int, ordinal: String? = nil,
+    isSample: Bool = false
+  ) {
     self.stream = stream
     self.name = name
     self.content = content
     self.timing = timing
     self.at = at
     self.sequence = sequence
+    self.ordinal = ordinal
+    self.isSample = isSample
   }
 }
 
@@ -54,9 +63,10 @@ extension NormalFrame {
   /// Greater integers are taken for stamps: epoch milliseconds since September 2001.
   private static let epochMilliseconds: Int64 = 1_000_000_000_000
 
-  /// Key path of the first difference between two contents, with both values (nil: absent); nil when they are equal.
+  /// Key path of the first difference between two contents, with both values (nil: absent); nil when they are equal. Stamps may
+  /// lie `stamps` milliseconds apart: one where the two are of one instant.
   package static func firstDifference(
-    _ a: JSON, _ b: JSON, at path: String = ""
+    _ a: JSON, _ b: JSON, at path: String = "", stamps: Int64 = 1
   ) -> (path: String, left: JSON?, right: JSON?)? {
     func isText(_ value: JSON) -> Bool { value.string != nil || value == anyString }
     if a == anyString || b == anyString, isText(a), isText(b) { return nil }
@@ -66,7 +76,7 @@ extension NormalFrame {
       for name in left.members.map(\.name) + others {
         let place = path.isEmpty ? name : "\(path).\(name)"
         guard let x = left[name], let y = right[name] else { return (place, left[name], right[name]) }
-        if let found = firstDifference(x, y, at: place) { return found }
+        if let found = firstDifference(x, y, at: place, stamps: stamps) { return found }
       }
       return nil
     case (.array(let left), .array(let right)):
@@ -76,12 +86,14 @@ extension NormalFrame {
         guard index < left.count, index < right.count else {
           return (place, left.indices.contains(index) ? left[index] : .none, right.indices.contains(index) ? right[index] : .none)
         }
-        if let found = firstDifference(left[index], right[index], at: place) { return found }
+        if let found = firstDifference(left[index], right[index], at: place, stamps: stamps) { return found }
       }
       return nil
     default:
       // Two stamps of one instant (epoch milliseconds) differ by one where it is cut at another place of the second.
-      if case .integer(let x) = a, case .integer(let y) = b, x > epochMilliseconds, y > epochMilliseconds, (-1...1).contains(x - y) {
+      if case .integer(let x) = a, case .integer(let y) = b, x > epochMilliseconds, y > epochMilliseconds,
+        (x - y).magnitude <= stamps.magnitude
+      {
         return nil
       }
       return a.isEquivalent(to: b) ? nil : (path, a, b)

@@ -56,14 +56,14 @@ package struct Judgement: Hashable, Sendable {
 /// let judgement = Judge.judge(trace, claims: system.claims, proof: .equal)
 /// ```
 package enum Judge {
-  /// Judges the common claims and then `claims`. `divergedFrames` are the recorded frames (by sequence) that differ in audit 1: evidence
-  /// entries that name one of them in their field `recorded` count as diverged.
+  /// Judges the common claims and then `claims`. `doubts` are the entries (`send` entries of the server's frames) whose content differs
+  /// from the recording in audit 1, each with the words for it: they carry no verdict on server words, server times and older history.
   package static func judge(
-    _ trace: Trace, claims: [Claim], proof: Proof = .notRun, divergedFrames: Set<Int> = []
+    _ trace: Trace, claims: [Claim], proof: Proof = .notRun, doubts: [Int: String] = [:]
   ) -> Judgement {
     let index = TraceIndex(trace)
     let ledger = DeliveryLedger.shared(index)
-    let results = (CommonClaims.all + claims).map { result($0, index, proof, divergedFrames) }
+    let results = (CommonClaims.all + claims).map { result($0, index, proof, doubts) }
     let (verdict, reason) = verdict(of: results)
     return Judgement(verdict: verdict, reason: reason, claims: results, messages: ledger.messages, foreign: ledger.foreign)
   }
@@ -83,7 +83,7 @@ package enum Judge {
     return (.held, nil)
   }
 
-  private static func result(_ claim: Claim, _ index: TraceIndex, _ proof: Proof, _ diverged: Set<Int>) -> ClaimResult {
+  private static func result(_ claim: Claim, _ index: TraceIndex, _ proof: Proof, _ doubts: [Int: String]) -> ClaimResult {
     var result = ClaimResult(
       id: claim.id, title: claim.title, promise: claim.promise, kind: claim.kind, opportunity: claim.opportunity, footing: claim.footing,
       verdict: .untested, exercised: 0, undecided: 0, reason: nil, violations: [])
@@ -102,13 +102,13 @@ package enum Judge {
     } else {
       var reasons: [String] = []
       for violation in outcome.violations {
-        if let doubt = doubt(about: violation.evidence, index, diverged) {
+        if let doubt = doubt(about: violation.evidence, index, doubts) {
           reasons.append(doubt)
         } else {
           result.violations.append(violation)
         }
       }
-      for ground in outcome.grounds { if let doubt = doubt(about: ground, index, diverged) { reasons.append(doubt) } }
+      for ground in outcome.grounds { if let doubt = doubt(about: ground, index, doubts) { reasons.append(doubt) } }
       result.undecided = reasons.count
       result.exercised = max(0, max(outcome.exercised, outcome.violations.count) - reasons.count)
       if let first = reasons.first {
@@ -138,7 +138,7 @@ package enum Judge {
 
   /// Why evidence does not carry a verdict: the first entry that is assumed, synthetic or diverged. The arrival of a frame has the basis
   /// of its sending.
-  private static func doubt(about evidence: [Int], _ index: TraceIndex, _ diverged: Set<Int>) -> String? {
+  private static func doubt(about evidence: [Int], _ index: TraceIndex, _ doubts: [Int: String]) -> String? {
     for position in evidence where index.entries.indices.contains(position) {
       var entries = [index.entries[position]]
       if let of = index.entries[position]["of"]?.int, index.entries.indices.contains(of) { entries.append(index.entries[of]) }
@@ -146,7 +146,7 @@ package enum Judge {
         if let basis = entry["basis"]?.string.flatMap(Basis.init(rawValue:)), basis == .assumed || basis == .synthetic {
           return "\(entry.party.rawValue) \(entry.kind) at \(entry.at) is \(basis.rawValue)"
         }
-        if let frame = entry["recorded"]?.int, diverged.contains(frame) { return "frame \(frame) differs from the recording" }
+        if let doubt = doubts[entry.index] { return doubt }
       }
     }
     return nil

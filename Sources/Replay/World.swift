@@ -262,16 +262,21 @@ package struct World: Sendable {
 
   /// Runs to the end and gives the trace with what became of rules and conditions.
   package mutating func run() throws(RunError) -> RunResult {
+    try run(until: .never)
+    return result
+  }
+
+  /// Carries out everything that is due up to and including this instant.
+  package mutating func run(until end: Instant) throws(RunError) {
     var events = 0
     var ofInstant = 0
-    while !isOver, let (at, event) = queue.pop() {
+    while !isOver, let next = queue.nextInstant, next <= end, let (at, event) = queue.pop() {
       ofInstant = at > now ? 0 : ofInstant + 1
       events += 1
       if ofInstant > settings.mostEventsPerInstant || events > settings.mostEvents { throw RunError.endless(at: at, events: events) }
       now = max(now, at)
       carryOut(event)
     }
-    return result
   }
 
   /// The trace so far, and what became of rules and conditions.

@@ -19,8 +19,8 @@ import Wire
     Claim("X-INV-01", "Test", "It holds.", per: "a test", on: footing) { _ in outcome }
   }
 
-  private func result(_ claim: Claim, _ trace: Trace? = nil, proof: Proof = .notRun, diverged: Set<Int> = []) throws -> ClaimResult {
-    try #require(Judge.judge(trace ?? good(), claims: [claim], proof: proof, divergedFrames: diverged).claims.last)
+  private func result(_ claim: Claim, _ trace: Trace? = nil, proof: Proof = .notRun, doubts: [Int: String] = [:]) throws -> ClaimResult {
+    try #require(Judge.judge(trace ?? good(), claims: [claim], proof: proof, doubts: doubts).claims.last)
   }
 
   @Test func `a run in which everything went well is held`() {
@@ -104,14 +104,24 @@ import Wire
     var story = TraceBuilder()
     let sent = story.add(.link, "send", at: 100, ["conn": 1, "dir": "in", "label": "event", "name": "row", "basis": "assumed"])
     let arrival = story.add(.link, "arrive", at: 150, ["of": .int(sent)])
-    let recorded = story.add(.link, "send", at: 200, ["conn": 1, "dir": "in", "label": "event", "name": "row", "recorded": 41])
+    let recorded = story.add(.link, "send", at: 200, ["conn": 1, "dir": "in", "label": "event", "name": "row"])
     let trace = story.finished(quiet: 200, end: 300)
     #expect(try result(claim(on: .serverWords, ClaimOutcome(exercised: 1, grounds: [[arrival]])), trace).verdict == .unknown)
     let ground = claim(on: .olderHistory, ClaimOutcome(exercised: 1, grounds: [[recorded]]))
     #expect(try result(ground, trace).verdict == .held)
-    #expect(
-      try result(ground, trace, diverged: [41]).reason
-        == "1 of 1 rest on evidence that is not recorded: frame 41 differs from the recording")
+    let late = story.add(.link, "arrive", at: 250, ["of": .int(recorded)])
+    let longer = story.finished(quiet: 300, end: 400)
+    for evidence in [recorded, late] {
+      let doubted = claim(on: .olderHistory, ClaimOutcome(exercised: 1, grounds: [[evidence]]))
+      #expect(
+        try result(doubted, longer, doubts: [recorded: "frame 41 differs from the recording"]).reason
+          == "1 of 1 rest on evidence that is not recorded: frame 41 differs from the recording")
+    }
+    let violation = Violation(at: .zero, happened: "It did not.", evidence: [recorded])
+    for footing in Footing.allCases {
+      let found = try result(claim(on: footing, ClaimOutcome(exercised: 1, violations: [violation])), longer, doubts: [recorded: "it differs"])
+      #expect(found.verdict == ([.clientOnly, .ledger].contains(footing) ? .broken : .unknown))
+    }
   }
 
   @Test func `running twice decides the claims that need it`() throws {

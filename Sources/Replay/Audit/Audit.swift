@@ -11,13 +11,28 @@ package struct AuditReport: Hashable, Sendable {
     case diverges
   }
 
-  /// Differences of audits 1 and 2, those of 1 first, each in order of instant.
+  /// Differences of the audits, those of 1 first, then 2, then 3, each in order of instant.
   package var differences: [Divergence]
   /// Notes of the scenario that are assumed or synthetic.
   package var assumptions: Int
-  /// Frames compared in audit 1 (of the server) and in audit 2 (of the client).
+  /// Frames compared in audit 1 (of the server), in audit 2 (of the client) and in audit 3 (of both).
   package var serverFrames: Int
   package var clientFrames: Int
+  package var bothFrames: Int
+  /// What the frames say that differ in audit 1: a replay in which they are said rests on something that is not as recorded.
+  package var doubtful: DoubtfulWords
+
+  package init(
+    differences: [Divergence], assumptions: Int, serverFrames: Int = 0, clientFrames: Int = 0, bothFrames: Int = 0,
+    doubtful: DoubtfulWords = DoubtfulWords()
+  ) {
+    self.differences = differences
+    self.assumptions = assumptions
+    self.serverFrames = serverFrames
+    self.clientFrames = clientFrames
+    self.bothFrames = bothFrames
+    self.doubtful = doubtful
+  }
 
   package var fidelity: Fidelity {
     if !differences.isEmpty { return .diverges }
@@ -34,12 +49,25 @@ package struct AuditReport: Hashable, Sendable {
   }
 }
 
-/// Audits 1 and 2 of SCENARIO.md 5: is the scenario true?
+/// What one audit found.
+package struct AuditPart: Sendable {
+  var found: [FrameDifference]
+  /// Recorded frames that were compared.
+  package var compared: Int
+
+  package var differences: [Divergence] { found.map(\.divergence) }
+}
+
+/// Audits 1 to 3 of SCENARIO.md 5: is the scenario true?
 package enum Audit {
   /// Instants of audit 1 agree within this (SCENARIO.md 5, "Equal means").
   package static let twinTolerance = Interval.milliseconds(1)
+  /// Instants of audit 3 agree within this, and stamps with them.
+  package static let bothTolerance = Interval.milliseconds(5)
+  /// The same where the instant of an intent was concluded, from the stamp of what it made, and is no frame's.
+  package static let concludedTolerance = Interval.milliseconds(250)
 
-  /// Runs both audits. `frames` are those of the recording that `scenario` was compiled from, in order. A scenario or recording with
+  /// Runs the three audits. `frames` are those of the recording that `scenario` was compiled from, in order. A scenario or recording with
   /// instants that no clock can carry diverges by that alone.
   package static func run(_ system: ChatSystem, _ scenario: any Scenario, _ frames: [Frame]) -> AuditReport {
     do throws(RunError) {
@@ -49,14 +77,28 @@ package enum Audit {
       }
     } catch {
       let difference = Divergence(kind: .differs, audit: 1, at: .zero, name: "scenario", restsOn: error.description)
-      return AuditReport(differences: [difference], assumptions: 0, serverFrames: 0, clientFrames: 0)
+      return AuditReport(differences: [difference], assumptions: 0)
     }
     let first = twin(system, scenario, frames)
     let second = core(system, scenario, frames)
+    let third = both(system, scenario, frames)
     let assumptions = scenario.facts.notes.filter { $0.basis == .assumed || $0.basis == .synthetic }.count
     return AuditReport(
-      differences: first.differences + second.differences, assumptions: assumptions, serverFrames: first.compared,
-      clientFrames: second.compared)
+      differences: told(first.differences + second.differences + third.differences, system, frames), assumptions: assumptions,
+      serverFrames: first.compared, clientFrames: second.compared, bothFrames: third.compared, doubtful: DoubtfulWords(first.found))
+  }
+
+  /// The differences, each with the operation that it is about.
+  private static func told(_ differences: [Divergence], _ system: ChatSystem, _ frames: [Frame]) -> [Divergence] {
+    if differences.isEmpty { return [] }
+    let labels = FrameLabels(system, frames)
+    return differences.map { difference in
+      var difference = difference
+      if difference.restsOn == nil, let operation = difference.frame.flatMap({ labels[$0]?.operation }) {
+        difference.restsOn = "operation \(operation)"
+      }
+      return difference
+    }
   }
 
   /// The recorded messages of one direction in normal form, and those that were made in their place. The new ones get numbers behind
@@ -84,7 +126,7 @@ package enum Audit {
   /// Audit 1: the recorded client frames are given to the twin at their instants, with the recorded conditions; compared are the server's frames.
   package static func twin(
     _ system: ChatSystem, _ scenario: any Scenario, _ frames: [Frame]
-  ) -> (differences: [Divergence], compared: Int) {
+  ) -> AuditPart {
     let facts = scenario.facts
     let connections = RecordedConnection.list(frames)
     var delays: [ConnectionID: Interval] = [:]
@@ -125,7 +167,7 @@ package enum Audit {
 
     let (recorded, replayed) = normalForms(system, frames, replacing: .in, by: answers)
     let comparison = FrameComparison(audit: 1, tolerance: twinTolerance, end: facts.end)
-    return (comparison.differences(recorded: recorded, replayed: replayed), recorded.count)
+    return AuditPart(found: comparison.differences(recorded: recorded, replayed: replayed), compared: recorded.count)
   }
 
   /// What the client would have got of the twin's frames, at the instants of arrival.
@@ -174,13 +216,112 @@ package enum Audit {
   /// client's frames.
   package static func core(
     _ system: ChatSystem, _ scenario: any Scenario, _ frames: [Frame]
-  ) -> (differences: [Divergence], compared: Int) {
+  ) -> AuditPart {
     var playback = CorePlayback(system: system, scenario: scenario, frames: frames)
     // A recording that begins in the middle: what the core sends to start up was said before it began.
     let isCut = RecordedConnection.list(frames).contains { $0.opened == nil }
     let sent = playback.run().filter { !(isCut && $0.at == scenario.facts.start) }
     let (recorded, replayed) = normalForms(system, frames, replacing: .out, by: sent)
     let comparison = FrameComparison(audit: 2, end: scenario.facts.end)
-    return (comparison.differences(recorded: recorded, replayed: replayed), recorded.count)
+    return AuditPart(found: comparison.differences(recorded: recorded, replayed: replayed), compared: recorded.count)
+  }
+
+  // MARK: - Audit 3
+
+  /// Audit 3: twin and core together, with the intents, the recorded conditions and the recorded draws, and no plan; compared are the
+  /// frames of both directions at the client's end. Answers to rule-timed requests sample another instant and are left out, as is what
+  /// a client says to start up when the recording begins in the middle.
+  package static func both(
+    _ system: ChatSystem, _ scenario: any Scenario, _ frames: [Frame]
+  ) -> AuditPart {
+    let facts = scenario.facts
+    let draws = Draws.recorded(facts.draws, then: SeededRandom(seed: 0).fork("core"))
+    let trace: Trace
+    do throws(RunError) {
+      var world = try World(system: system, scenario: scenario, settings: WorldSettings(seed: 0, draws: draws))
+      try world.run(until: facts.end + concludedTolerance)
+      trace = world.result.trace
+    } catch {
+      let difference = Divergence(kind: .differs, audit: 3, at: facts.start, name: "run", restsOn: error.description)
+      return AuditPart(found: [FrameDifference(divergence: difference)], compared: 0)
+    }
+    // A recording that begins in the middle does not show how the client started up, nor what it was told because of that.
+    var startUp: Set<Int> = []
+    var isStartedUp = facts.start
+    if let cut = RecordedConnection.list(frames).first(where: { $0.opened == nil }) {
+      startUp = startUpEntries(trace, at: facts.start)
+      isStartedUp = facts.start + facts.delay(of: cut.endpoint) * 2 + bothTolerance
+    }
+    let said = ClientSide.frames(of: trace, without: startUp)
+    let concluded = ConcludedIntents(facts.intents, frames)
+    func compared(_ side: [Frame]) -> [NormalFrame] {
+      let labels = FrameLabels(system, side)
+      return system.normalForm(side).compactMap { frame in
+        if frame.isSample { return nil }
+        var frame = frame
+        let label = labels[frame.sequence]
+        // An answer and an event may pass each other.
+        frame.stream += " " + (label?.role ?? .other).rawValue
+        if case .within = frame.timing { frame.timing = .within(concluded.tolerance(label, at: frame.at)) }
+        return frame
+      }
+    }
+    let recorded = compared(frames)
+    let most = concluded.isEmpty ? bothTolerance : concludedTolerance
+    // One more: two stamps of one instant are cut at another place of the millisecond.
+    let comparison = FrameComparison(audit: 3, stamps: most.nanoseconds / 1_000_000 + 1, end: facts.end - most)
+    let found = comparison.differences(recorded: recorded, replayed: compared(said)).filter { difference in
+      !(difference.divergence.kind == .new && isStartedUp > facts.start && difference.divergence.at <= isStartedUp)
+    }
+    return AuditPart(found: found, compared: recorded.count)
+  }
+
+  /// The entries of the requests that a client sends when it is launched, and of their answers.
+  private static func startUpEntries(_ trace: Trace, at start: Instant) -> Set<Int> {
+    let index = TraceIndex(trace)
+    var entries: Set<Int> = []
+    for exchange in index.exchanges where index.frames[exchange.request].at == start {
+      entries.insert(index.frames[exchange.request].entry)
+      for response in exchange.responses { entries.insert(index.frames[response].entry) }
+    }
+    return entries
+  }
+}
+
+/// The labels of one side's frames by their sequence.
+private struct FrameLabels {
+  private var labels: [Int: FrameLabel] = [:]
+
+  init(_ system: ChatSystem, _ frames: [Frame]) {
+    var labeler = system.makeLabeler()
+    for frame in frames where frame.isMessage { labels[frame.sequence] = labeler.label(frame) }
+  }
+
+  subscript(sequence: Int) -> FrameLabel? { labels[sequence] }
+}
+
+/// Intents whose instant was concluded from the stamp of what they made: no frame and no mark is of that instant. What they cause may
+/// lie further from the recording (SCENARIO.md 5, "Equal means").
+private struct ConcludedIntents {
+  private var identifiers: Set<String> = []
+  private var first: Instant?
+
+  init(_ intents: [Intent], _ frames: [Frame]) {
+    let known = Set(frames.map(\.at))
+    for intent in intents where !known.contains(intent.at) && !known.contains(intent.at + .nanoseconds(1)) {
+      first = min(first ?? intent.at, intent.at)
+      for member in intent.gesture.fields["ids"]?.object?.members ?? [] {
+        if let identifier = member.value.string { identifiers.insert(identifier) }
+      }
+    }
+  }
+
+  var isEmpty: Bool { first == nil }
+
+  /// How far a frame may lie from its partner: what a concluded intent sends and what answers it, and every event from then on.
+  func tolerance(_ label: FrameLabel?, at instant: Instant) -> Interval {
+    guard let first, let label, instant >= first else { return Audit.bothTolerance }
+    if label.role == .event { return Audit.concludedTolerance }
+    return label.operation.map(identifiers.contains) ?? false ? Audit.concludedTolerance : Audit.bothTolerance
   }
 }

@@ -2,20 +2,29 @@ import Contract
 import Simulation
 import Wire
 
+/// A difference with the frames that it lies between.
+struct FrameDifference: Sendable {
+  var divergence: Divergence
+  var recorded: NormalFrame?
+  var replayed: NormalFrame?
+}
+
 /// Compares two sides of a conversation in normal form (SCENARIO.md 5).
-package struct FrameComparison {
-  package var audit: Int
+struct FrameComparison {
+  var audit: Int
   /// The tolerance of instants for frames that are not rule-timed, nil for that of each frame.
-  package var tolerance: Interval?
+  var tolerance: Interval?
+  /// Stamps within contents that lie this many milliseconds apart are equal.
+  var stamps: Int64 = 1
   /// Frames after this instant on one side only do not count: the recording was over.
-  package var end: Instant
+  var end: Instant
 
   /// The differences, in order of instant; `same` is left out.
-  package func differences(recorded: [NormalFrame], replayed: [NormalFrame]) -> [Divergence] {
+  func differences(recorded: [NormalFrame], replayed: [NormalFrame]) -> [FrameDifference] {
     var streams: OrderedStreams = OrderedStreams()
     for frame in recorded { streams.add(frame, isRecorded: true) }
     for frame in replayed { streams.add(frame, isRecorded: false) }
-    var found: [Divergence] = []
+    var found: [FrameDifference] = []
     for stream in streams.list {
       switch stream.kind {
       case .ordered: found += align(stream.recorded, stream.replayed, spare: 0)
@@ -24,20 +33,25 @@ package struct FrameComparison {
         let difference = stream.replayed.count - stream.recorded.count
         if difference.magnitude > 1, let first = (stream.recorded + stream.replayed).first {
           found.append(
-            Divergence(
-              kind: difference > 0 ? .new : .missing, audit: audit, at: first.at, name: first.name,
-              recorded: String(stream.recorded.count), replayed: String(stream.replayed.count), restsOn: "only counted"))
+            FrameDifference(
+              divergence: Divergence(
+                kind: difference > 0 ? .new : .missing, audit: audit, at: first.at, name: first.name,
+                recorded: String(stream.recorded.count), replayed: String(stream.replayed.count), restsOn: "only counted")))
         }
       }
     }
-    return found.enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }.map(\.element)
+    return found.enumerated().sorted {
+      ($0.element.divergence.at, $0.offset) < ($1.element.divergence.at, $1.offset)
+    }.map(\.element)
   }
 
-  private func align(_ recorded: [NormalFrame], _ replayed: [NormalFrame], spare: Int) -> [Divergence] {
+  private func difference(_ a: NormalFrame, _ b: NormalFrame) -> (path: String, left: JSON?, right: JSON?)? {
+    a.content == b.content ? nil : NormalFrame.firstDifference(a.content, b.content, stamps: stamps)
+  }
+
+  private func align(_ recorded: [NormalFrame], _ replayed: [NormalFrame], spare: Int) -> [FrameDifference] {
     func equal(_ x: Int, _ y: Int) -> Bool {
-      guard recorded[x].name == replayed[y].name else { return false }
-      if recorded[x].content == replayed[y].content { return true }
-      return NormalFrame.firstDifference(recorded[x].content, replayed[y].content) == nil
+      recorded[x].name == replayed[y].name && difference(recorded[x], replayed[y]) == nil
     }
     var pairs = Alignment.pairs(recorded.count, replayed.count, equal)
     // Among equal frames next to each other the alignment takes any: the nearest in time is meant.
@@ -50,7 +64,7 @@ package struct FrameComparison {
       let nearX = (least.0..<most.0).filter { equal($0, nearY) }.min { distance($0, nearY) < distance($1, nearY) } ?? x
       pairs[index] = (nearX, nearY)
     }
-    var found: [Divergence] = []
+    var found: [FrameDifference] = []
     var missing: [NormalFrame] = []
     var new: [NormalFrame] = []
     var x = 0
@@ -59,14 +73,13 @@ package struct FrameComparison {
     func closeGap(_ toX: Int, _ toY: Int) {
       var left = Array(replayed[y..<toY])
       for frame in recorded[x..<toX] {
-        if let index = left.firstIndex(where: { $0.name == frame.name }),
-          let difference = NormalFrame.firstDifference(frame.content, left[index].content)
-        {
-          left.remove(at: index)
+        if let index = left.firstIndex(where: { $0.name == frame.name }), let difference = difference(frame, left[index]) {
           found.append(
-            Divergence(
-              kind: .differs, audit: audit, frame: frame.sequence, at: frame.at, name: frame.name, path: difference.path,
-              recorded: FrameComparison.text(difference.left), replayed: FrameComparison.text(difference.right)))
+            FrameDifference(
+              divergence: Divergence(
+                kind: .differs, audit: audit, frame: frame.sequence, at: frame.at, name: frame.name, path: difference.path,
+                recorded: FrameComparison.text(difference.left), replayed: FrameComparison.text(difference.right)), recorded: frame,
+              replayed: left.remove(at: index)))
         } else {
           missing.append(frame)
         }
@@ -95,8 +108,14 @@ package struct FrameComparison {
     }
     new.removeAll { $0.at > end }
     if missing.count + new.count <= spare { return found }
-    found += missing.map { Divergence(kind: .missing, audit: audit, frame: $0.sequence, at: $0.at, name: $0.name) }
-    found += new.map { Divergence(kind: .new, audit: audit, at: $0.at, name: $0.name, replayed: FrameComparison.text($0.content)) }
+    found += missing.map {
+      FrameDifference(divergence: Divergence(kind: .missing, audit: audit, frame: $0.sequence, at: $0.at, name: $0.name), recorded: $0)
+    }
+    found += new.map {
+      FrameDifference(
+        divergence: Divergence(kind: .new, audit: audit, at: $0.at, name: $0.name, replayed: FrameComparison.text($0.content)),
+        replayed: $0)
+    }
     return found
   }
 
@@ -107,10 +126,11 @@ package struct FrameComparison {
     return text.utf8.count <= 400 ? text : String(decoding: text.utf8.prefix(400), as: UTF8.self) + "…"
   }
 
-  private func moved(_ old: NormalFrame, _ now: NormalFrame) -> Divergence {
-    Divergence(
-      kind: .moved, audit: audit, frame: old.sequence, at: old.at, name: old.name, recorded: old.at.description,
-      replayed: now.at.description)
+  private func moved(_ old: NormalFrame, _ now: NormalFrame) -> FrameDifference {
+    FrameDifference(
+      divergence: Divergence(
+        kind: .moved, audit: audit, frame: old.sequence, at: old.at, name: old.name, recorded: old.at.description,
+        replayed: now.at.description), recorded: old, replayed: now)
   }
 }
 

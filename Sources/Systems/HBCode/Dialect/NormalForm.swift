@@ -22,6 +22,7 @@ private struct NormalForm {
     /// `run.chatLoad#2`, or `run.chatLoad~2` for a rule-timed one.
     var number: String
     var method: String
+    var isRuleTimed: Bool
   }
 
   private struct Place: Hashable {
@@ -42,8 +43,12 @@ private struct NormalForm {
     let ordinal = ordinals[frame.connection, default: ordinals.count + 1]
     ordinals[frame.connection] = ordinal
     let stream = "\(ordinal) \(frame.direction.rawValue)"
-    func made(_ name: String, _ content: JSON, _ timing: TimingRule) -> NormalFrame {
-      NormalFrame(stream: stream, name: name, content: content, timing: timing, at: frame.at, sequence: frame.sequence)
+    func made(
+      _ name: String, _ content: JSON, _ timing: TimingRule, ordinal: String? = nil, isSample: Bool = false
+    ) -> NormalFrame {
+      NormalFrame(
+        stream: stream, name: name, content: content, timing: timing, at: frame.at, sequence: frame.sequence, ordinal: ordinal,
+        isSample: isSample)
     }
     switch frame.kind {
     case .ping, .pong: return made(frame.kind.rawValue, .null, .countedOnly)
@@ -57,19 +62,23 @@ private struct NormalForm {
       let timing = frame.direction == .out ? rule(of: request, on: ordinal) : usual
       // The count of rule-timed requests may differ by one: they are counted apart, and have no ordinal themselves.
       var name = request.method
-      if case .band = timing { name += "~" } else { name += "#" }
+      let isRuleTimed: Bool
+      if case .band = timing { isRuleTimed = true } else { isRuleTimed = false }
+      name += isRuleTimed ? "~" : "#"
       let counter = Place(connection: ordinal, text: name)
       let number = counts[counter, default: 0] + 1
       counts[counter] = number
-      requests[Place(connection: ordinal, text: request.id)] = Request(number: "\(name)\(number)", method: request.method)
+      requests[Place(connection: ordinal, text: request.id)] = Request(
+        number: "\(name)\(number)", method: request.method, isRuleTimed: isRuleTimed)
       var named = request
-      if case .band = timing { named.id = request.method } else { named.id = "\(name)\(number)" }
-      return made("request \(request.method)", named.json.normal, timing)
+      named.id = isRuleTimed ? request.method : "\(name)\(number)"
+      return made("request \(request.method)", named.json.normal, timing, ordinal: named.id)
     case .response(let response):
       let request = requests[Place(connection: ordinal, text: response.id)]
       var named = response
       if let request { named.id = request.number }
-      return made("response \(request?.method ?? "?")", named.json.normal, usual)
+      return made(
+        "response \(request?.method ?? "?")", named.json.normal, usual, ordinal: named.id, isSample: request?.isRuleTimed ?? false)
     case .event(let event): return made("event \(event.name)", event.json.normal, usual)
     case .invalid(let failure):
       let content = reader.json(of: frame.payload)?.normal ?? .string(String(decoding: frame.payload, as: UTF8.self))

@@ -1,0 +1,46 @@
+import Contract
+import Simulation
+import Wire
+
+/// A run as a recorder at the client's side would have kept it.
+package enum ClientSide {
+  /// The frames of a trace at the client's end: connections that open and end, what leaves the client and what reaches it, steps of
+  /// the wall clock; up to and including `end`, numbered from 1. The frames of the `send` entries `leftOut` are not among them.
+  package static func frames(of trace: Trace, until end: Instant = .never, without leftOut: Set<Int> = []) -> [Frame] {
+    var frames: [Frame] = []
+    // By send entry: the bytes that arrive in place of those that were sent.
+    var changed: [Int: [UInt8]] = [:]
+    func add(_ entry: TraceEntry, _ direction: Direction, _ kind: FrameKind, _ payload: [UInt8]) {
+      frames.append(
+        Frame(
+          sequence: frames.count + 1, at: entry.at, connection: ConnectionID(entry["conn"]?.int ?? 0), direction: direction, kind: kind,
+          payload: payload))
+    }
+    for entry in trace.entries where entry.at <= end {
+      switch (entry.party, entry.kind) {
+      case (.link, "up"):
+        let url = "ws://127.0.0.1" + (entry["endpoint"]?.string ?? "")
+        add(entry, .out, .open, JSONWriter.compact(["url": .string(url), "headers": [], "status": 101]))
+      case (.link, "down"):
+        let who = entry["who"]?.string ?? "network"
+        let direction: Direction = who == "client" ? .out : .in
+        add(entry, direction, .close, JSONWriter.compact(["code": entry["code"] ?? 1006, "reason": "", "who": .string(who)]))
+      case (.link, "send"):
+        if entry["dir"]?.string == Direction.out.rawValue, !leftOut.contains(entry.index) { add(entry, .out, kind(entry), entry.payload ?? []) }
+      case (.link, "arrive"):
+        guard entry["dir"]?.string == Direction.in.rawValue, let of = entry["of"]?.int, trace.entries.indices.contains(of),
+          !leftOut.contains(of)
+        else { continue }
+        let isChanged = entry["changed"]?.bool ?? false
+        add(entry, .in, kind(trace.entries[of]), (isChanged ? changed[of] : nil) ?? trace.entries[of].payload ?? [])
+      case (.link, "corrupt"), (.link, "truncate"), (.link, "replace"):
+        if let of = entry["of"]?.int, let payload = entry.payload { changed[of] = payload }
+      case (.world, "clock"): add(entry, .out, .clock, JSONWriter.compact(["byNs": entry["byNs"] ?? 0]))
+      default: break
+      }
+    }
+    return frames
+  }
+
+  private static func kind(_ send: TraceEntry) -> FrameKind { FrameKind(rawValue: send["frame"]?.string ?? "") }
+}
