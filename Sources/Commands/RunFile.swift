@@ -73,7 +73,8 @@ struct RunFile {
         doubts[entry] = why
       }
       return RunFile(
-        trace: trace, rules: rules, divergences: divergences, doubts: doubts, cannotSay: (inputs["cannotSay"]?.array ?? []).compactMap(\.string),
+        trace: trace, rules: rules, divergences: divergences, doubts: doubts,
+        cannotSay: (inputs["cannotSay"]?.array ?? []).compactMap(\.string),
         command: inputs["command"]?.string ?? "", proof: Proof(json: inputs["proof"]),
         oneSided: inputs["oneSided"]?.string)
     } catch {

@@ -119,7 +119,8 @@ import Wire
     }
     let violation = Violation(at: .zero, happened: "It did not.", evidence: [recorded])
     for footing in Footing.allCases {
-      let found = try result(claim(on: footing, ClaimOutcome(exercised: 1, violations: [violation])), longer, doubts: [recorded: "it differs"])
+      let found = try result(
+        claim(on: footing, ClaimOutcome(exercised: 1, violations: [violation])), longer, doubts: [recorded: "it differs"])
       #expect(found.verdict == ([.clientOnly, .ledger].contains(footing) ? .broken : .unknown))
     }
   }

@@ -1,5 +1,6 @@
 import Contract
 import Faults
+import Oracles
 import Simulation
 import TestSupport
 import Testing
@@ -7,38 +8,16 @@ import Wire
 
 @testable import Replay
 
-/// Audits 1 and 2 on recordings made by the world itself, true ones and ones with a planted divergence.
+/// Audits 1 to 3 on recordings made by the world itself, true ones and ones with a planted divergence.
 struct AuditTests {
   private let system = Echo.system()
   private let scenario = EchoScenario(
     end: .seconds(20), (1...4).map { EchoScenario.send("m\($0)", "text \($0)", at: $0 * 3_000) })
 
-  /// A run as a capture at the client's side would have recorded it.
-  private func recording(_ trace: Trace) throws -> [Frame] {
-    var frames: [Frame] = []
-    for entry in trace.entries where entry.party == .link {
-      let sent = entry["of"]?.int.map { trace.entries[$0] } ?? entry
-      func add(_ kind: FrameKind, _ payload: [UInt8], _ direction: Direction) {
-        frames.append(
-          Frame(
-            sequence: frames.count + 1, at: entry.at, connection: ConnectionID(entry["conn"]?.int ?? 0), direction: direction, kind: kind,
-            payload: payload))
-      }
-      switch entry.kind {
-      case "up": add(.open, JSONWriter.compact(["url": .string("http://host" + (entry["endpoint"]?.string ?? ""))]), .out)
-      case "down": add(.close, JSONWriter.compact(["code": 1006, "who": entry["who"] ?? .null]), .out)
-      case "send" where entry["dir"] == "out": add(FrameKind(rawValue: entry["frame"]?.string ?? ""), entry.payload ?? [], .out)
-      case "arrive" where entry["dir"] == "in": add(FrameKind(rawValue: sent["frame"]?.string ?? ""), sent.payload ?? [], .in)
-      default: break
-      }
-    }
-    return frames
-  }
-
   private func told(_ rules: String...) throws -> [Frame] {
     var story = Story(system, scenario)
     story.settings.plan = try story.settings.plan.adding(rules)
-    return try recording(story.run().trace)
+    return ClientSide.frames(of: try story.run().trace)
   }
 
   @Test func `a recording of the scenario itself is faithful in every frame`() throws {
@@ -46,6 +25,7 @@ struct AuditTests {
     #expect(report.differences == [])
     #expect(report.serverFrames == 9)
     #expect(report.clientFrames == 5)
+    #expect(report.bothFrames == 14)
     #expect(report.sentence == "faithful")
   }
 
@@ -61,6 +41,7 @@ struct AuditTests {
   @Test func `a recording that begins in the middle does not show how the client started up`() throws {
     let frames = try told().filter { $0.kind != .open && $0.at > .zero + .seconds(1) }
     #expect(Audit.core(system, scenario, frames).differences == [])
+    #expect(Audit.both(system, scenario, frames).differences == [])
   }
 
   @Test func `assumed notes are counted`() throws {
@@ -81,6 +62,11 @@ struct AuditTests {
     ]
     #expect(Audit.twin(system, known, frames).differences == [])
     #expect(Audit.core(system, known, frames).differences == [])
+    #expect(Audit.both(system, known, frames).differences == [])
+    // Alone both are right: the core asks again because of the recorded silence. Together they do not find that silence.
+    #expect(
+      Audit.both(system, scenario, frames).differences.map { "\($0.kind.rawValue) \($0.name) \($0.at)" }
+        == ["missing request POST /messages 0:08.000", "moved response POST /messages 0:08.100", "new event message 0:09.500"])
   }
 
   @Test func `a lost request is left out, a late one moved`() throws {
@@ -142,6 +128,110 @@ struct AuditTests {
     #expect(less.map(\.kind) == [.new])
     #expect(less.first?.at.description == "0:03.000")
   }
+
+  // MARK: Audit 3
+
+  @Test func `audit 3 names what both make of it: frame, kind, instants, and the operation that rests on it`() throws {
+    var frames = try told()
+    let event = try #require(frames.lastIndex { $0.kind == .serverSentEvent })
+    frames[event].at = frames[event].at + Interval(nanoseconds: 5_000_001)
+    let number = frames[event].sequence
+    let answer = try #require(frames.lastIndex { $0.kind == .response })
+    frames.remove(at: answer)
+    let differences = Audit.run(system, scenario, frames).differences.filter { $0.audit == 3 }
+    #expect(differences.map(\.kind) == [.new, .moved])
+    #expect(differences[0].name == "response POST /messages")
+    #expect(differences[0].at == .zero + .milliseconds(12_100))
+    #expect(differences[1].frame == number)
+    #expect(differences[1].restsOn == "operation m4")
+    #expect(differences[1].recorded == "0:12.505")
+    #expect(differences[1].replayed == "0:12.500")
+  }
+
+  @Test(arguments: [(5_000_000, 0), (5_000_001, 1)] as [(Int64, Int)])
+  func `audit 3 lets instants differ by 5 ms`(by: Int64, count: Int) throws {
+    var frames = try told()
+    let index = try #require(frames.lastIndex { $0.kind == .serverSentEvent })
+    frames[index].at = frames[index].at + Interval(nanoseconds: by)
+    #expect(Audit.both(system, scenario, frames).differences.count == count)
+  }
+
+  @Test func `an intent whose instant is nobody's frame may lie 250 ms away, with what answers it and the events behind it`() throws {
+    let frames = try told()
+    for (by, kinds) in [(250_000_000, []), (250_000_001, [.moved, .moved, .moved])] as [(Int64, [Divergence.Kind])] {
+      var early = scenario
+      early.facts.intents[1].at = early.facts.intents[1].at - Interval(nanoseconds: by)
+      early.facts.intents[1].gesture.fields["ids"] = ["message": "m2"]
+      #expect(Audit.both(system, early, frames).differences.map(\.kind) == kinds)
+      // Only what it makes.
+      early.facts.intents[1].gesture.fields["ids"] = ["message": "m1"]
+      #expect(Audit.both(system, early, frames).differences.map(\.kind).prefix(2) == [.moved, .moved])
+    }
+  }
+
+  @Test func `audit 3 does not ask whether an answer came before an event, nor in which order sockets speak`() throws {
+    var frames = try told()
+    // The event of m1 arrives on the connection of its answer, before it.
+    let answer = try #require(frames.firstIndex { $0.kind == .response && String(decoding: $0.payload, as: UTF8.self).contains("m1") })
+    let event = try #require(frames.firstIndex { $0.kind == .serverSentEvent })
+    frames[event].at = frames[event].at + .milliseconds(1)
+    frames.swapAt(answer, event)
+    frames.sort { $0.at < $1.at }
+    #expect(Audit.both(system, scenario, frames).differences == [])
+  }
+
+  @Test func `what two intents cannot do by themselves the whole does: a run without end is a difference`() throws {
+    let endless = Echo.system(makeCore: { _, _ in EndlessCore() })
+    let differences = Audit.both(endless, scenario, try told()).differences
+    #expect(differences.map(\.name) == ["run"])
+    #expect(differences.first?.audit == 3)
+    #expect(differences.first?.restsOn?.contains("does not come to an end") == true)
+  }
+
+  // MARK: Doubts
+
+  private let words = Claim("ECHO-W", "Words", "Each event says a message.", per: "an event", on: .serverWords) { index in
+    let arrivals = index.entries.filter { $0.party == .link && $0.kind == "arrive" && $0["label"]?.string == "event" }
+    return ClaimOutcome(exercised: arrivals.count, grounds: arrivals.map { [$0.index] })
+  }
+
+  @Test func `what differs in audit 1 leaves claims on the server's words undecided, in a faulted replay too, and no others`() throws {
+    var frames = try told()
+    let index = try #require(frames.lastIndex { $0.kind == .serverSentEvent })
+    frames[index].payload = Array(#"{"n":4,"id":"m4","text":"other words"}"#.utf8)
+    let audit = Audit.run(system, scenario, frames)
+    #expect(!audit.doubtful.isEmpty)
+    // Everything comes later and under another number: m1 is never said.
+    let trace = try Story(system, scenario).faults("drop,request,POST /messages,nth=1", "delay,request,POST /messages,nth=5,by=300ms").run()
+      .trace
+    let doubts = audit.doubtful.entries(of: trace, system)
+    let doubted = try #require(doubts.keys.first)
+    #expect(doubts == [doubted: "frame \(frames[index].sequence) differs from the recording"])
+    #expect(trace.entries[doubted]["id"] == "m4")
+    let judgement = Judge.judge(trace, claims: [words] + system.claims, doubts: doubts)
+    let found = try #require(judgement.claims.first { $0.id == "ECHO-W" })
+    #expect(found.verdict == .unknown)
+    #expect(found.exercised == 3)
+    #expect(found.undecided == 1)
+    #expect(judgement.claims.filter { $0.verdict == .unknown }.map(\.id) == ["ECHO-W"])
+    #expect(Judge.judge(trace, claims: [words]).claims.last?.verdict == .held)
+  }
+
+  @Test func `a frame that the recording does not have is doubted as well, and a faithful recording doubts nothing`() throws {
+    let trace = try Story(system, scenario).run().trace
+    var frames = try told()
+    #expect(Audit.run(system, scenario, frames).doubtful.isEmpty)
+    frames.removeAll { $0.kind == .serverSentEvent && String(decoding: $0.payload, as: UTF8.self).contains("m3") }
+    let doubts = Audit.run(system, scenario, frames).doubtful.entries(of: trace, system)
+    #expect(doubts.values.sorted() == ["the recording has no such event message"])
+  }
+}
+
+/// Arms a timer for now, again and again.
+private struct EndlessCore: ClientCore {
+  mutating func handle(_ input: Input, at now: Instant) -> [Effect] { [.arm(TimerID("now"), at: now)] }
+  func premise(of gesture: Gesture) -> Premise { .holds }
+  func holds(state: String) -> Bool { false }
 }
 
 struct AlignmentTests {

@@ -26,7 +26,9 @@ package enum ClientSide {
         let direction: Direction = who == "client" ? .out : .in
         add(entry, direction, .close, JSONWriter.compact(["code": entry["code"] ?? 1006, "reason": "", "who": .string(who)]))
       case (.link, "send"):
-        if entry["dir"]?.string == Direction.out.rawValue, !leftOut.contains(entry.index) { add(entry, .out, kind(entry), entry.payload ?? []) }
+        if entry["dir"]?.string == Direction.out.rawValue, !leftOut.contains(entry.index) {
+          add(entry, .out, kind(entry), entry.payload ?? [])
+        }
       case (.link, "arrive"):
         guard entry["dir"]?.string == Direction.in.rawValue, let of = entry["of"]?.int, trace.entries.indices.contains(of),
           !leftOut.contains(of)

@@ -11,31 +11,7 @@ import Testing
 import Wire
 
 /// What a recorder at the phone's side would have kept of a run.
-func recording(of trace: Trace) -> [Frame] {
-  var frames: [Frame] = []
-  func add(_ entry: TraceEntry, _ direction: Direction, _ kind: FrameKind, _ payload: [UInt8]) {
-    frames.append(
-      Frame(
-        sequence: frames.count + 1, at: entry.at, connection: ConnectionID(entry["conn"]?.int ?? 0), direction: direction, kind: kind,
-        payload: payload))
-  }
-  for entry in trace.entries where entry.party == .link {
-    switch entry.kind {
-    case "up":
-      add(
-        entry, .out, .open,
-        JSONWriter.compact(["url": .string("ws://127.0.0.1:8000" + (entry["endpoint"]?.string ?? "")), "headers": [], "status": 101]))
-    case "down":
-      add(entry, .out, .close, JSONWriter.compact(["code": entry["code"] ?? 1006, "reason": "", "who": entry["who"] ?? "network"]))
-    case "send": if entry["dir"]?.string == "out" { add(entry, .out, .text, entry.payload ?? []) }
-    case "arrive":
-      guard entry["dir"]?.string == "in", let of = entry["of"]?.int else { continue }
-      add(entry, .in, .text, trace.entries[of].payload ?? [])
-    default: continue
-    }
-  }
-  return frames
-}
+func recording(of trace: Trace) -> [Frame] { ClientSide.frames(of: trace) }
 
 @Suite struct ScenarioRunTests {
   static func frames(_ told: Told, until end: Instant) -> [Frame] { recording(of: told.trace).filter { $0.at <= end } }
