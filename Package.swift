@@ -95,7 +95,7 @@ let package = Package(
     test(
       "LiveTests",
       ["Simulation", "Wire", "Contract", "Faults", "Replay", "Recordings", "Sockets", "Proxy", "Live", "TestSupport", "PeerSupport"]),
-    test("CommandsTests", ["Wire", "Recordings", "Commands"]),
+    test("CommandsTests", ["Simulation", "Wire", "Recordings", "Commands"]),
     test(
       "HBCodeTests", path: "Tests/Systems/HBCodeTests",
       [

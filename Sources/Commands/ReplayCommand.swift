@@ -112,7 +112,7 @@ enum ReplayCommand {
       cannotSay.append(note.what + frames)
     }
     let file = RunFile(
-      trace: result.trace, rules: result.rules, divergences: audit?.differences ?? [],
+      trace: result.trace, rules: result.rules, divergences: audit?.differences ?? [], audit: audit?.sentence,
       doubts: audit?.doubtful.entries(of: result.trace, subject.system) ?? [:], cannotSay: cannotSay,
       command: RunChoice.command(subject, arguments), proof: proof)
     var outcome = RunOutcome(judging: file, subject.system)
@@ -183,7 +183,8 @@ struct RunOutcome {
     let judgement = Judge.judge(file.trace, claims: system.claims, proof: file.proof, doubts: file.doubts)
     report = Report(
       trace: file.trace, judgement: judgement, system: system.title, tool: "chatbench \(Version.number)", rules: file.rules,
-      figures: system.figures(file.trace), divergences: file.divergences, cannotSay: file.cannotSay, command: file.command,
+      figures: system.figures(file.trace), divergences: file.divergences, audit: file.audit, cannotSay: file.cannotSay,
+      command: file.command,
       proof: file.proof, traceHash: SHA256Digest.hex(file.trace.lines))
   }
 

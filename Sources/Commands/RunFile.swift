@@ -9,6 +9,8 @@ struct RunFile {
   var trace: Trace
   var rules: [RuleReport]
   var divergences: [Divergence]
+  /// What the audits found (`AuditReport.sentence`); nil when there was no recording to audit.
+  var audit: String?
   /// Entries that differ from the recording, with the words for it (`Judge.judge`).
   var doubts: [Int: String] = [:]
   /// What audit and compiler assumed, a line each.
@@ -32,7 +34,8 @@ struct RunFile {
       [
         "rules": .array(rules.map(\.json)), "divergences": .array(divergences.map(\.json)),
         "doubts": .array(doubts.sorted { $0.key < $1.key }.map { ["entry": .int($0.key), "why": .string($0.value)] }),
-        "cannotSay": .array(cannotSay.map(JSON.string)), "command": .string(command), "proof": proof.json,
+        "audit": audit.map(JSON.string) ?? .null, "cannotSay": .array(cannotSay.map(JSON.string)), "command": .string(command),
+        "proof": proof.json,
         "oneSided": oneSided.map(JSON.string) ?? .null,
       ])
     _ = try writer.finish(trace.header.json)
@@ -73,7 +76,7 @@ struct RunFile {
         doubts[entry] = why
       }
       return RunFile(
-        trace: trace, rules: rules, divergences: divergences, doubts: doubts,
+        trace: trace, rules: rules, divergences: divergences, audit: inputs["audit"]?.string, doubts: doubts,
         cannotSay: (inputs["cannotSay"]?.array ?? []).compactMap(\.string),
         command: inputs["command"]?.string ?? "", proof: Proof(json: inputs["proof"]),
         oneSided: inputs["oneSided"]?.string)

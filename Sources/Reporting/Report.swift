@@ -16,6 +16,8 @@ package struct Report: Sendable {
   package var figures: [Figure]
   /// Differences of the audits; entries of kind `same` are counted only.
   package var divergences: [Divergence]
+  /// What the audits found: `faithful`, `faithful with 2 assumptions`, `diverges in 3 places`; nil when there was no recording to audit.
+  package var audit: String?
   /// What the recording cannot say, a line each: what was given, then where the twin stood in or assumed in this run (from the trace).
   package var cannotSay: [String]
   /// The command that repeats the run.
@@ -28,7 +30,8 @@ package struct Report: Sendable {
 
   package init(
     trace: Trace, judgement: Judgement, system: String, tool: String, rules: [RuleReport] = [], figures: [Figure] = [],
-    divergences: [Divergence] = [], cannotSay: [String] = [], command: String, proof: Proof = .notRun, traceHash: String? = nil
+    divergences: [Divergence] = [], audit: String? = nil, cannotSay: [String] = [], command: String, proof: Proof = .notRun,
+    traceHash: String? = nil
   ) {
     self.trace = trace
     self.judgement = judgement
@@ -37,6 +40,7 @@ package struct Report: Sendable {
     self.rules = rules
     self.figures = figures
     self.divergences = divergences
+    self.audit = audit
     self.cannotSay = cannotSay + Report.standIns(trace)
     self.command = command
     self.proof = proof

@@ -31,6 +31,7 @@ import Wire
     #expect(audit["fidelity"]?.string?.hasPrefix("faithful") == true)
     #expect((audit["serverFrames"]?.int ?? 0) > 0)
     #expect((audit["clientFrames"]?.int ?? 0) > 0)
+    #expect((audit["bothFrames"]?.int ?? 0) > (audit["clientFrames"]?.int ?? 0))
   }
 
   @Test(arguments: Tool.samples, plans)

@@ -30,7 +30,8 @@ package enum JSONReport {
           ["operation": .string($0.operation), "text": .string($0.text), "lane": $0.lane.map(JSON.string) ?? .null, "at": instant($0.at)]
         }),
       "faults": .array(report.rules.map(rule)), "figures": .array(report.figures.map(figure)),
-      "divergences": .array(report.divergences.map(divergence)), "cannotSay": .array(report.cannotSay.map(JSON.string)),
+      "audit": report.audit.map(JSON.string) ?? .null, "divergences": .array(report.divergences.map(divergence)),
+      "cannotSay": .array(report.cannotSay.map(JSON.string)),
       "neverHappened": .array(report.neverHappened.map(JSON.string)),
       "findings": .array(
         report.findings.map { finding in

@@ -22,7 +22,7 @@ package enum JUnitReport {
     out += "    <properties>\n"
     // The gate comes first: a verdict on a scenario that is not the recording says less than it seems to.
     for (name, value) in [
-      ("divergence", report.divergenceNotice ?? (report.divergences.isEmpty ? "not audited" : "none")),
+      ("divergence", report.divergenceNotice ?? (report.audit == nil && report.divergences.isEmpty ? "not audited" : "none")),
       ("verdict", report.verdict.rawValue), ("sentence", report.sentence), ("token", report.header.token), ("plan", report.header.planName),
       ("seed", String(report.header.seed)), ("command", report.command),
     ] {

@@ -262,6 +262,7 @@ enum Facts {
       ("token", header.token),
     ]
     if let hash = report.traceHash { facts.append(("trace sha-256", Visible.text(hash))) }
+    if let audit = report.audit { facts.append(("audits 1 to 3", Visible.text(audit))) }
     facts.append(("quiet phase", "\(header.quietFrom) to \(report.end)"))
     facts.append(("tool", "\(Visible.text(report.tool)), report schema \(JSONReport.schema)"))
     return facts
