@@ -6,7 +6,7 @@ import Wire
 /// `systems` and `faults`: what there is to choose from.
 enum InformationCommands {
   static let systems = Command(
-    name: "systems", summary: "the client systems, or the labels, fields, states and claims of one",
+    name: "systems", summary: "the client systems, or the labels, fields, states, gestures and claims of one",
     positionals: [Positional("NAME", .optional, "a system")], options: [RecordingCommands.json],
     examples: ["chatbench systems", "chatbench systems NAME"],
     run: { arguments, console in
@@ -32,7 +32,11 @@ enum InformationCommands {
             "labels": .array(system.labels.map { ["role": .string($0.role.rawValue), "name": .string($0.name)] }),
             "states": .array(system.states.map { ["name": .string($0.name), "meaning": .string($0.meaning)] }),
             "fields": .array(system.fields.map(JSON.string)), "mutations": .array(system.mutations.map(JSON.string)),
-            "snapshots": .array(system.snapshots.map(JSON.string)),
+            "snapshots": .array(system.snapshots.map(JSON.string)), "updates": .array(system.updates.map(JSON.string)),
+            "gestures": .array(
+              system.gestures.map {
+                ["name": .string($0.name), "fields": .array($0.fields.map(JSON.string)), "meaning": .string($0.meaning)]
+              }),
             "claims": .array(
               system.claims.map {
                 [
@@ -58,6 +62,14 @@ enum InformationCommands {
       try console.page("\nclient states (while=):")
       let column = system.states.map(\.name.count).max() ?? 0
       for state in system.states { try console.line("  \(Help.pad(state.name, to: column))  \(state.meaning)") }
+      if !system.gestures.isEmpty {
+        try console.page("\ngestures of the user (--user SCRIPT, marks: {\"do\": NAME, FIELD: …}; ? behind what may be left out):")
+        let column = system.gestures.map(\.name.count).max() ?? 0
+        for gesture in system.gestures {
+          try console.line("  \(Help.pad(gesture.name, to: column))  \(gesture.meaning)")
+          if !gesture.fields.isEmpty { try console.line("  \(Help.pad("", to: column))  \(gesture.fields.joined(separator: ", "))") }
+        }
+      }
       try console.page("\nclaims:")
       for claim in system.claims {
         try console.line("  \(claim.id)  \(claim.title)\(claim.kind == .liveness ? " (by the end of the quiet phase)" : "")")
@@ -74,7 +86,7 @@ enum InformationCommands {
     ],
     detail: "A rule is ACTION,TARGET,LABEL[,FIELD OP VALUE]…: OP is = != < > or ~ (contains); nth=N, every=N, first-per-key or "
       + "probability=P choose among the matches; conn=N, after=T, before=T and while=STATE limit them; at=T, entry=N and "
-      + "on=ROLE:LABEL say when a rule that acts on no frame does. nth counts matches before other rules act. Rules act until the last intent; then everything must come to rest.",
+      + "on=ROLE:LABEL say when a rule that acts on no frame does (hold-drag without them: at the user's drags). nth counts matches before other rules act. Rules act until the last intent; then everything must come to rest.",
     examples: [
       "chatbench faults", "chatbench faults everything --for two-chats.chatrec --seed 7",
       "chatbench replay two-chats.chatrec --fault drop,response,run.chatOutboxSubmit,nth=2",

@@ -72,7 +72,7 @@ enum RunChoice {
   static func settings(_ subject: RunSubject, _ arguments: Arguments) throws -> WorldSettings {
     let seed = try arguments.unsigned("seed") ?? 1
     return WorldSettings(
-      plan: try plan(subject, seed: seed, arguments), user: try user(arguments), seed: seed,
+      plan: try plan(subject, seed: seed, arguments), user: try user(subject.system, arguments), seed: seed,
       withoutRecordedLosses: arguments.has("without-recorded-losses"), recordingName: subject.name)
   }
 
@@ -103,7 +103,7 @@ enum RunChoice {
     return plan
   }
 
-  private static func user(_ arguments: Arguments) throws -> UserMode {
+  private static func user(_ system: ChatSystem, _ arguments: Arguments) throws -> UserMode {
     switch arguments["user"] {
     case nil, "reacting": return .reacting
     case "clock": return .clock
@@ -113,7 +113,9 @@ enum RunChoice {
       }
       let json = try InputFile.json(path)
       do throws(JSONError) {
-        return .script(try UserScript(json: json))
+        let script = try UserScript(json: json)
+        try script.check(against: system)
+        return .script(script)
       } catch {
         throw CommandFailure(.badData, "\(path): \(error)")
       }

@@ -134,6 +134,12 @@ package struct ChatSystem: Sendable {
   package var mutations: [String]
   /// Requests whose answers are snapshots of a conversation (`late-snapshots`).
   package var snapshots: [String]
+  /// Events that change what is on screen while a run goes on (`drag-held-updates`).
+  package var updates: [String]
+  /// What the user can do: the names of gestures with their fields (`?` behind those that may be left out) and a sentence each. Empty: any.
+  package var gestures: [(name: String, fields: [String], meaning: String)]
+  /// Checks the fields of a gesture whose name is listed; throws with the key path of what does not fit.
+  package var checkGesture: @Sendable (Gesture) throws(JSONError) -> Void
   package var makeLabeler: @Sendable () -> any FrameLabeler
   /// Compiles frames to a scenario. `wallClockMilliseconds` is that of t = 0; `origin` the hash of the recording.
   package var compile: @Sendable (_ frames: [Frame], _ wallClockMilliseconds: Int64, _ origin: String) throws -> any Scenario
@@ -167,8 +173,13 @@ package struct ChatSystem: Sendable {
     normalForm: @escaping @Sendable (_ frames: [Frame]) -> [NormalFrame], claims: [Claim],
     quietPhase: @escaping @Sendable (_ intents: [Intent], _ clientStart: JSON) -> Interval,
     fields: [String] = [], figures: @escaping @Sendable (Trace) -> [Figure] = { _ in [] }, demonstration: Demonstration? = nil,
-    readdress: (@Sendable (_ answer: Frame, _ recorded: [Frame], _ asked: [Frame]) -> Frame?)? = nil
+    readdress: (@Sendable (_ answer: Frame, _ recorded: [Frame], _ asked: [Frame]) -> Frame?)? = nil, updates: [String] = [],
+    gestures: [(name: String, fields: [String], meaning: String)] = [],
+    checkGesture: @escaping @Sendable (Gesture) throws(JSONError) -> Void = { _ throws(JSONError) in }
   ) {
+    self.updates = updates
+    self.gestures = gestures
+    self.checkGesture = checkGesture
     self.readdress = readdress
     self.name = name
     self.title = title

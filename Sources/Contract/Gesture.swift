@@ -3,7 +3,7 @@ import Wire
 
 /// Something that the user does, in the words of the system (`send`, `select`, `reorder`, …): the same form stands in user
 /// scripts, marks of a recording and scenarios. A gesture named `background`, `foreground` or `memoryPressure` reaches the core as
-/// that `Lifecycle` input, not as `Input.user`.
+/// that `Lifecycle` input, not as `Input.user`; one named `restart` ends the process of the app and launches it again.
 package struct Gesture: Hashable, Sendable {
   package var name: String
   /// Arguments by the system's own names; `ids` holds identifiers that the client shall use (SCENARIO.md 2, re-issuing).
@@ -23,6 +23,27 @@ package struct Gesture: Hashable, Sendable {
     guard let name = object["do"]?.string else { throw JSONError(path: "do", problem: "a gesture needs a name") }
     object["do"] = nil
     self.init(name, object)
+  }
+}
+
+/// Gestures that are the same in every system.
+extension Gesture {
+  /// A finger on the list, with the fields of `Drag`.
+  package static let drag = "drag"
+  /// The user ends the app and launches it again.
+  package static let restart = "restart"
+
+  private static let usualPause: Int64 = 500
+  private static let longestPause: Int64 = 600_000
+
+  /// How long the app is away in a `restart`: the field `for` in milliseconds, 500 without one. Throws when it is no number from 0 to
+  /// 600000.
+  package func restartPause() throws(JSONError) -> Interval {
+    guard let value = fields["for"] else { return .milliseconds(Gesture.usualPause) }
+    guard let pause = value.integer, pause >= 0, pause <= Gesture.longestPause else {
+      throw JSONError(path: "for", problem: "expected 0 to \(Gesture.longestPause) milliseconds")
+    }
+    return .milliseconds(pause)
   }
 }
 

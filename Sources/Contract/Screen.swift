@@ -75,10 +75,12 @@ package struct Drag: Hashable, Sendable {
     return from.y
   }
 
-  /// Most points of a path, most milliseconds from touch to lift, and the greatest distance and speed in points (per second).
-  private static let mostPlaces = 10_000
-  private static let longest: Int64 = 600_000
-  private static let farthest = 1e6
+  /// Most points of a path.
+  package static let mostPlaces = 10_000
+  /// Most milliseconds of a path, and of the rest behind it.
+  package static let longest: Int64 = 600_000
+  /// The greatest distance and speed in points (per second).
+  package static let farthest = 1e6
 
   /// Reads the fields of the gesture; throws with the path of what does not fit.
   package init(_ fields: JSONObject) throws(JSONError) {
@@ -98,8 +100,9 @@ package struct Drag: Hashable, Sendable {
       path.append(Place(after: .milliseconds(ms), y: y))
     }
     velocity = try Drag.number(fields, "velocity")
-    let held = fields["held"]?.integer ?? 0
-    guard held >= 0, held <= Drag.longest else { throw JSONError(path: "held", problem: "expected 0 to \(Drag.longest) milliseconds") }
+    guard let held = (fields["held"] ?? 0).integer, held >= 0, held <= Drag.longest else {
+      throw JSONError(path: "held", problem: "expected 0 to \(Drag.longest) milliseconds")
+    }
     self.held = .milliseconds(held)
   }
 

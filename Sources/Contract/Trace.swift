@@ -126,8 +126,10 @@ package struct Trace: Sendable {
 /// The kinds of trace entries that every system shares, and their fields. A system adds kinds under its own names.
 ///
 /// - `world`: `start` {system, recording, plan, seed}, `quiet`, `end`; `launch` {n}, `stop` {after, rule?} (the app's process),
-///   `suspend`, `resume`, `background`, `foreground`, `memoryPressure` {rule?}, `clock` {byNs, rule?} (a step of the device's wall clock).
-/// - `user`: `gesture` {intent, do, …}, `void` {intent, reason}, `waits` {intent}.
+///   `suspend`, `resume`, `background`, `foreground`, `memoryPressure` {rule?}, `clock` {byNs, rule?} (a step of the device's wall clock),
+///   `screen` {fault, forNs? | count?, rule} (a fault at the screen: `lose-stop`, `skip-frames`, `slow-markdown`, `slow-apply`).
+/// - `user`: `gesture` {intent?, do, …, rule?}, `void` {intent, reason}, `waits` {intent}. A gesture without an intent was made by a rule of
+///   the plan (`drag`); one with intent and rule was changed by it (`hold-drag`): its fields are those that the core got.
 /// - `link`: `up`/`down` {conn, endpoint, code?, who?, rule? | condition?}; `send` {conn, dir, label, name, …label fields, operation?,
 ///   key?, delivery?, re?, frame, bytes} with the payload, `frame` its `FrameKind`, `re` the entry of the request that it answers where
 ///   the twin says so; `arrive` {of, conn, dir, label, name, operation?, key?, delivery?, copy?, changed?}; `drop`, `delay`, `duplicate`,

@@ -9,6 +9,7 @@ package enum BuiltInPlans {
     ("dropped-receipts", "the first receipt of each mutation is lost"),
     ("lost-submits", "the first request of each mutation is lost"),
     ("epoch-jumps", "the server's epoch jumps three times"),
+    ("drag-held-updates", "a finger is on the list when updates come; some stops are not signalled, the user's own drags rest longer"),
     ("late-snapshots", "answers with snapshots of a conversation come late"),
     ("flaky-network", "connections break, some frames are lost"),
     ("app-restart", "the app ends right after a submit, before a receipt, and at drawn instants"),
@@ -29,6 +30,7 @@ package enum BuiltInPlans {
     case "dropped-receipts": rules = system.mutations.map { on(.drop, .response, $0, .firstPerKey) }
     case "lost-submits": rules = system.mutations.map { on(.drop, .request, $0, .firstPerKey) }
     case "epoch-jumps": rules = (0..<3).map { FaultRule(.epochJump(lane: nil, by: 1 + $0 * 2), .at(draws.instant("jump", $0))) }
+    case "drag-held-updates": rules = dragHeldUpdates(system, draws)
     case "late-snapshots": rules = system.snapshots.map { on(.delay(by: draws.length("late", 0, 600, 2_400)), .response, $0, .every(2)) }
     case "flaky-network":
       rules = (0..<3).map {
@@ -58,7 +60,41 @@ package enum BuiltInPlans {
     FaultRule(action, .frames(FramePattern(role: role, name: name), occurrence))
   }
 
+  private static func on(
+    _ action: FaultAction, event name: String, _ occurrence: FaultRule.Occurrence, while state: String? = nil
+  ) -> FaultRule {
+    FaultRule(action, .frames(FramePattern(role: .event, name: name), occurrence), while: state)
+  }
+
+  /// A drag of 0.6 to 3 s; some lift with a velocity of 300 to 1,500 points per second, so that the list goes on by itself.
+  private static func drag(_ draws: Drawing, _ k: Int, isFlick: Bool) -> FaultAction {
+    let down = draws.index("direction", k, below: 2) == 0
+    let by = Double(40 + draws.index("distance", k, below: 361))
+    let velocity = isFlick ? Double(300 + draws.index("velocity", k, below: 1_201)) : 0
+    return .drag(for: draws.length("drag", k, 600, 3_000), by: down ? by : -by, velocity: down ? velocity : -velocity)
+  }
+
+  /// Fingers on the list when updates are sent: the first update of each kind for certain, then some of them as often as they come, so
+  /// that a long recording has many; and two at drawn instants for whatever else goes on. None for a system without drags.
+  private static func dragHeldUpdates(_ system: ChatSystem, _ draws: Drawing) -> [FaultRule] {
+    guard system.gestures.contains(where: { $0.name == Gesture.drag }) else { return [] }
+    var rules: [FaultRule] = []
+    let dragging = system.states.contains { $0.name == "dragging" } ? "dragging" : nil
+    for (k, name) in system.updates.enumerated() {
+      rules.append(on(drag(draws, 4 * k, isFlick: false), event: name, .nth(1)))
+      rules.append(on(drag(draws, 4 * k + 1, isFlick: true), event: name, .every(9 + draws.index("flicks", k, below: 12))))
+      rules.append(on(drag(draws, 4 * k + 2, isFlick: false), event: name, .every(5 + draws.index("drags", k, below: 8))))
+      rules.append(on(.loseStop, event: name, .every(2 + draws.index("stops", k, below: 4)), while: dragging))
+    }
+    for k in 0..<2 {
+      rules.append(FaultRule(drag(draws, 1_000 + k, isFlick: k == 1), .at(draws.instant("drag", k))))
+    }
+    rules.append(FaultRule(.holdDrag(for: draws.length("held", 0, 500, 2_500)), .drags(.all)))
+    return rules
+  }
+
   private static func everything(_ system: ChatSystem, _ draws: Drawing) -> [FaultRule] {
+    let hasDrags = system.gestures.contains { $0.name == Gesture.drag }
     let count = 4 + draws.index("count", 0, below: 5)
     let labels = system.labels.filter { $0.role != .other }
     return (0..<count).map { k in
@@ -69,7 +105,9 @@ package enum BuiltInPlans {
       let any = labels.isEmpty ? (role, "*") : { ($0.role, $0.name) }(labels[draws.index("label", k, below: labels.count)])
       let instant = FaultRule.Trigger.at(draws.instant("at", k))
       let pause = draws.length("pause", k, 200, 5_000)
-      switch draws.index("kind", k, below: 14) {
+      let update = system.updates.isEmpty ? "*" : system.updates[draws.index("update", k, below: system.updates.count)]
+      // What needs a list that can be dragged stands last.
+      switch draws.index("kind", k, below: hasDrags ? 23 : 17) {
       case 0: return on(.drop, role, mutation, nth)
       case 1: return on(.delay(by: draws.length("delay", k, 200, 25_000)), role, mutation, nth)
       case 2: return on(.duplicate(by: pause), role, mutation, nth)
@@ -83,7 +121,16 @@ package enum BuiltInPlans {
       case 10: return FaultRule(.restartServer(for: pause), instant)
       case 11: return FaultRule(.epochJump(lane: nil, by: 1 + draws.index("by", k, below: 5)), instant)
       case 12: return FaultRule(.suspend(for: pause), instant)
-      default: return on(.slow(by: pause), .request, mutation, nth)
+      case 13: return on(.slow(by: pause), .request, mutation, nth)
+      case 14: return FaultRule(.background(for: pause), instant)
+      case 15: return FaultRule(.memoryPressure, instant)
+      case 16: return FaultRule(.stepClock(by: draws.index("back", k, below: 2) == 0 ? pause : .zero - pause), instant)
+      case 17: return on(drag(draws, k, isFlick: draws.index("flick", k, below: 2) == 0), event: update, nth)
+      case 18: return FaultRule(.holdDrag(for: pause), .drags(.all))
+      case 19: return on(.loseStop, event: update, nth)
+      case 20: return FaultRule(.skipFrames(2 + draws.index("frames", k, below: 59)), instant)
+      case 21: return FaultRule(.slowPreparation(draws.length("slow", k, 50, 900)), instant)
+      default: return FaultRule(.slowApplying(draws.length("slow", k, 20, 300)), instant)
       }
     }
   }

@@ -46,8 +46,37 @@ package enum FaultAction: Hashable, Sendable {
   case suspend(for: Interval)
   case memoryPressure
 
+  // At the user.
+  /// A finger is put on the list: it moves `by` points evenly (positive: downwards) in `FaultAction.moveTime`, then rests; after `for` it
+  /// lifts with `velocity` points per second. Not while a finger is on the list or the screen allows none.
+  case drag(for: Interval, by: Double, velocity: Double)
+  /// The next drag of the user rests this much longer before it lifts.
+  case holdDrag(for: Interval)
+
+  // At the screen.
+  /// The next end of a drag or deceleration is not signalled.
+  case loseStop
+  /// The next ticks of the display link do not come.
+  case skipFrames(Int)
+  /// Rows that become visible from now on prepare this long.
+  case slowPreparation(Interval)
+  /// Applying a snapshot takes this long from now on.
+  case slowApplying(Interval)
+
   /// The wall clock of the device steps.
   case stepClock(by: Interval)
+}
+
+extension FaultAction {
+  /// How long a finger of `drag` moves, at most.
+  package static let moveTime = Interval.milliseconds(200)
+
+  /// The gesture that a `drag` makes; nil for other actions.
+  package var drag: Drag? {
+    guard case .drag(let length, let by, let velocity) = self else { return nil }
+    let moves = min(length, FaultAction.moveTime)
+    return Drag(path: [Drag.Place(after: moves, y: by)], velocity: velocity, held: length - moves)
+  }
 }
 
 /// Which connections a rule means.
@@ -87,6 +116,8 @@ package struct FaultRule: Hashable, Sendable {
     case at(Instant)
     /// When the trace entry of this index has been written.
     case entry(Int)
+    /// When the user drags (`hold-drag` only).
+    case drags(Occurrence)
   }
 
   package var action: FaultAction
@@ -113,6 +144,13 @@ package struct FaultRule: Hashable, Sendable {
 
   /// Checks label and state against what the system has. Throws `unknownLabel` or `unknownState` with the nearest name.
   package func check(against system: ChatSystem) throws(FaultError) {
+    switch action {
+    case .drag, .holdDrag:
+      if !system.gestures.isEmpty, !system.gestures.contains(where: { $0.name == Gesture.drag }) {
+        throw FaultError.badPart(action.word, rule: text, problem: "\(system.name) has no gesture \"\(Gesture.drag)\"")
+      }
+    default: break
+    }
     if case .frames(let pattern, _) = trigger, let name = pattern.name, name != "*" {
       let known = system.labels.filter { pattern.role == nil || $0.role == pattern.role }.map(\.name)
       let found = name.hasSuffix("*") ? known.contains { $0.hasPrefix(name.dropLast()) } : known.contains(name)
@@ -123,7 +161,7 @@ package struct FaultRule: Hashable, Sendable {
     if case .frames(let pattern, _) = trigger, !system.fields.isEmpty {
       let known = system.fields + ["operation", "key"]
       for condition in pattern.conditions where !known.contains(condition.field) {
-        let words = known + ["nth", "every", "first-per-key", "probability", "conn", "after", "before", "while", "for", "by"]
+        let words = known + ["nth", "every", "first-per-key", "probability", "conn", "after", "before", "while", "for", "by", "count"]
         let nearest = Nearest.name(to: condition.field, among: words).map { "; did you mean \"\($0)\"?" } ?? ""
         throw FaultError.badPart(
           condition.field + condition.comparison.rawValue + condition.value, rule: text, problem: "no label has this field" + nearest)

@@ -34,6 +34,8 @@ package struct LinkFaults: Sendable {
 
   package let plan: FaultPlan
   private var tallies: [Tally] = []
+  /// Rules whose moment has come and that act on the next drag of the user, in that order.
+  private var armed: [Int] = []
 
   package init(plan: FaultPlan, seed: UInt64) {
     self.plan = plan
@@ -51,8 +53,10 @@ package struct LinkFaults: Sendable {
   package var reports: [RuleReport] { tallies.map(\.report) }
 
   /// The rules that fire on this frame, in the order of the plan. Call it exactly once for each frame that is sent, in order of sending.
+  /// `isPossible` says whether there is something for an action to act on; where there is not, the frame is no match.
   package mutating func decide(
-    _ label: FrameLabel, _ frame: Frame, endpoint: Endpoint? = nil, now: Instant, state: (String) -> Bool
+    _ label: FrameLabel, _ frame: Frame, endpoint: Endpoint? = nil, now: Instant, state: (String) -> Bool,
+    isPossible: (FaultAction) -> Bool = { _ in true }
   ) -> [Hit] {
     var hits: [Hit] = []
     for (index, rule) in plan.rules.enumerated() {
@@ -60,7 +64,9 @@ package struct LinkFaults: Sendable {
         rule.connections.matches(frame.connection, endpoint)
       else { continue }
       tallies[index].report.candidates += 1
-      guard holds(rule, now, state) else { continue }
+      // One finger at a time.
+      let isFree = rule.action.drag == nil || !hits.contains { $0.action.drag != nil }
+      guard holds(rule, now, state), isFree, isPossible(rule.action) else { continue }
       var key = ""
       if occurrence == .firstPerKey {
         guard let identity = label.key ?? label.operation else { continue }
@@ -79,6 +85,10 @@ package struct LinkFaults: Sendable {
       case .probability(let p): fires = tallies[index].random.fork("match", lane).unit(at: k) < p
       }
       if !fires { continue }
+      if case .holdDrag = rule.action {
+        arm(index)
+        continue
+      }
       if rule.action.isHeavy, tallies[index].report.fired >= LinkFaults.mostHeavyFirings {
         tallies[index].report.remark = "stopped after \(LinkFaults.mostHeavyFirings) times: more is no fault but no machine"
         continue
@@ -115,9 +125,41 @@ package struct LinkFaults: Sendable {
     guard plan.rules.indices.contains(index) else { return nil }
     tallies[index].report.candidates += 1
     guard holds(plan.rules[index], now, state) else { return nil }
+    if case .holdDrag = plan.rules[index].action {
+      arm(index)
+      return nil
+    }
     if plan.rules[index].action.isHeavy, tallies[index].report.fired >= LinkFaults.mostHeavyFirings { return nil }
     tallies[index].fire(at: now)
     return plan.rules[index].action
+  }
+
+  /// The rules that fire on a drag of the user: those whose moment has come since the last one, then those on drags, in the order of the
+  /// plan. Call it exactly once for each drag.
+  package mutating func drag(now: Instant, state: (String) -> Bool) -> [Hit] {
+    var fired = armed
+    armed = []
+    for (index, rule) in plan.rules.enumerated() {
+      guard case .drags(let occurrence) = rule.trigger else { continue }
+      tallies[index].report.candidates += 1
+      guard holds(rule, now, state) else { continue }
+      let k = tallies[index].matches
+      tallies[index].matches += 1
+      switch occurrence {
+      case .all, .firstPerKey: fired.append(index)
+      case .nth(let n): if k + 1 == n { fired.append(index) }
+      case .every(let n): if (k + 1) % n == 0 { fired.append(index) }
+      case .probability(let p): if tallies[index].random.fork("match", "drag").unit(at: k) < p { fired.append(index) }
+      }
+    }
+    return fired.map { index in
+      tallies[index].fire(at: now)
+      return Hit(rule: index, action: plan.rules[index].action, draw: 0)
+    }
+  }
+
+  private mutating func arm(_ rule: Int) {
+    if !armed.contains(rule) { armed.append(rule) }
   }
 
   private func holds(_ rule: FaultRule, _ now: Instant, _ state: (String) -> Bool) -> Bool {
@@ -172,6 +214,12 @@ extension FaultAction {
     case .background: "background"
     case .suspend: "suspend"
     case .memoryPressure: "memory-pressure"
+    case .drag: "drag"
+    case .holdDrag: "hold-drag"
+    case .loseStop: "lose-stop"
+    case .skipFrames: "skip-frames"
+    case .slowPreparation: "slow-markdown"
+    case .slowApplying: "slow-apply"
     case .stepClock: "step"
     }
   }

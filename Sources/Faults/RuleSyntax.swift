@@ -1,11 +1,13 @@
 import Contract
 import Simulation
+import Wire
 
 /// The text form of a rule: `ACTION,TARGET,LABEL[,FIELD OP VALUE]…`; a comma or backslash within a value is written `\,` `\\`.
 ///
 /// ```
 /// drop,response,run.chatOutboxSubmit,nth=2,while=dragging
 /// restart,app,on=request:run.chatOutboxSubmit,nth=1,for=3s
+/// drag,user,on=event:chat:timeline-overlay,every=9,for=1500ms,by=-200
 /// ```
 extension FaultRule {
   /// Names of actions, in the order in which they are listed, each with the targets that it acts on.
@@ -28,10 +30,19 @@ extension FaultRule {
     ("background", ["app"], "the app is in the background (for=)"),
     ("suspend", ["app"], "the app's process gets no time (for=)"),
     ("memory-pressure", ["app"], "the app is told to free memory"),
+    ("drag", ["user"], "a finger is put on the list, moves (by= points, positive: down), rests and lifts after for= (with velocity=)"),
+    (
+      "hold-drag", ["user"],
+      "the user's next drag rests longer (for=); without at=, entry=, on=: each drag, or those of nth=, every=, probability="
+    ),
+    ("lose-stop", ["screen"], "the next end of a drag or deceleration is not signalled"),
+    ("skip-frames", ["screen"], "the next display frames do not come (count=)"),
+    ("slow-markdown", ["screen"], "rows that become visible from then on prepare this long (for=)"),
+    ("slow-apply", ["screen"], "applying a snapshot takes this long from then on (for=)"),
     ("step", ["clock"], "the wall clock of the device steps (by=, may be negative)"),
   ]
   private static let frameTargets = ["request", "response", "event", "frame"]
-  private static let otherTargets = ["conn", "app", "server", "desktop", "clock"]
+  private static let otherTargets = ["conn", "app", "server", "desktop", "clock", "user", "screen"]
 
   /// Reads the text form. Throws a `FaultError` that names the part that is wrong; labels and states are checked by `check(against:)`.
   package init(parsing text: String) throws(FaultError) {
@@ -89,6 +100,11 @@ extension FaultRule {
       trigger = .entry(index)
     } else if let at = try arguments.instant("at") {
       trigger = .at(at)
+    } else if actionName == "hold-drag" {
+      trigger = .drags(try arguments.occurrence())
+      if trigger == .drags(.firstPerKey) {
+        throw FaultError.badPart("first-per-key", rule: text, problem: "drags have no key: nth=1 is meant")
+      }
     } else {
       throw FaultError.missing("at=, entry= or on=", rule: text)
     }
@@ -110,7 +126,9 @@ extension FaultRule {
     switch action {
     case "delay", "duplicate", "reorder", "slow", "epoch-jump", "step": ["by"]
     case "hold": ["for", "until"]
-    case "disconnect", "half-open", "restart", "background", "suspend": ["for"]
+    case "disconnect", "half-open", "restart", "background", "suspend", "hold-drag", "slow-markdown", "slow-apply": ["for"]
+    case "drag": ["for", "by", "velocity"]
+    case "skip-frames": ["count"]
     case "truncate": ["to"]
     case "replace": ["with"]
     case "refuse": ["code", "message", "permanent"]
@@ -163,9 +181,23 @@ extension FaultRule {
     case "background": return .background(for: try arguments.required("for"))
     case "suspend": return .suspend(for: try arguments.required("for"))
     case "memory-pressure": return .memoryPressure
+    case "drag":
+      let length = try arguments.gestureLength("for")
+      let by = try arguments.points("by") ?? usualDistance
+      return .drag(for: length, by: by, velocity: try arguments.points("velocity") ?? 0)
+    case "hold-drag": return .holdDrag(for: try arguments.gestureLength("for"))
+    case "lose-stop": return .loseStop
+    case "skip-frames": return .skipFrames(try arguments.count("count", most: mostFrames))
+    case "slow-markdown": return .slowPreparation(try arguments.required("for"))
+    case "slow-apply": return .slowApplying(try arguments.required("for"))
     default: return .stepClock(by: try arguments.required("by", negative: true))
     }
   }
+
+  /// Points that the finger of a `drag` moves when the rule does not say: down, so that a list at its bottom moves.
+  private static let usualDistance = 200.0
+  /// Most display frames that one rule takes away: over 27 minutes.
+  private static let mostFrames = 100_000
 
   private static func connections(_ text: String) -> ConnectionSelector {
     if text == "*" { return .any }
@@ -195,19 +227,24 @@ extension FaultRule {
     var parts: [String] = []
     var target: String?
     var tail: [String] = []
-    if case .frames(let pattern, let occurrence) = trigger {
+    var occurrence = Occurrence.all
+    switch trigger {
+    case .frames(let pattern, let which):
       target = pattern.role?.rawValue ?? "frame"
       for condition in pattern.conditions {
         let isArgument = FaultRule.general.contains(condition.field) || FaultRule.ownArguments(action.word).contains(condition.field)
         tail.append((isArgument ? "field:" : "") + condition.field + condition.comparison.rawValue + condition.value)
       }
-      switch occurrence {
-      case .all: break
-      case .nth(let n): tail.append("nth=\(n)")
-      case .every(let n): tail.append("every=\(n)")
-      case .firstPerKey: tail.append("first-per-key")
-      case .probability(let p): tail.append("probability=\(p)")
-      }
+      occurrence = which
+    case .drags(let which): occurrence = which
+    case .at, .entry: break
+    }
+    switch occurrence {
+    case .all: break
+    case .nth(let n): tail.append("nth=\(n)")
+    case .every(let n): tail.append("every=\(n)")
+    case .firstPerKey: tail.append("first-per-key")
+    case .probability(let p): tail.append("probability=\(p)")
     }
     let selector: String
     switch connections {
@@ -229,6 +266,7 @@ extension FaultRule {
       case .frames(let pattern, _):
         parts.append("on=\(target ?? "frame"):\(pattern.name ?? "*")")
         if selector != "*", place != "conn" { tail.append("conn=\(selector)") }
+      case .drags: break
       }
       parts += own
     }
@@ -262,6 +300,15 @@ extension FaultRule {
     case .background(let pause): elsewhere("background", "app", nil, ["for=" + TimeText.text(pause)])
     case .suspend(let pause): elsewhere("suspend", "app", nil, ["for=" + TimeText.text(pause)])
     case .memoryPressure: elsewhere("memory-pressure", "app", nil, [])
+    case .drag(let pause, let by, let velocity):
+      var own = ["for=" + TimeText.text(pause), "by=" + JSONWriter.text(.points(by))]
+      if velocity != 0 { own.append("velocity=" + JSONWriter.text(.points(velocity))) }
+      elsewhere("drag", "user", nil, own)
+    case .holdDrag(let pause): elsewhere("hold-drag", "user", nil, ["for=" + TimeText.text(pause)])
+    case .loseStop: elsewhere("lose-stop", "screen", nil, [])
+    case .skipFrames(let count): elsewhere("skip-frames", "screen", nil, ["count=\(count)"])
+    case .slowPreparation(let pause): elsewhere("slow-markdown", "screen", nil, ["for=" + TimeText.text(pause)])
+    case .slowApplying(let pause): elsewhere("slow-apply", "screen", nil, ["for=" + TimeText.text(pause)])
     case .stepClock(let by): elsewhere("step", "clock", nil, ["by=" + TimeText.text(by)])
     }
     parts += tail
@@ -357,6 +404,33 @@ private struct RuleArguments {
       throw FaultError.missing("\(name)= with a length of time", rule: rule)
     }
     return interval
+  }
+
+  /// A length that a gesture can carry: whole milliseconds from 1 to `Drag.longest`.
+  mutating func gestureLength(_ name: String) throws(FaultError) -> Interval {
+    let interval = try required(name)
+    guard interval.nanoseconds % 1_000_000 == 0, interval > .zero, interval <= .milliseconds(Drag.longest) else {
+      throw FaultError.badPart(
+        "\(name)=" + TimeText.text(interval), rule: rule, problem: "expected 1ms to \(Drag.longest / 1_000)s in whole milliseconds")
+    }
+    return interval
+  }
+
+  /// A distance or speed in points, to the thousandth.
+  mutating func points(_ name: String) throws(FaultError) -> Double? {
+    guard let text = taken(name) else { return nil }
+    guard let value = Double(text), value.magnitude <= Drag.farthest else {
+      throw FaultError.badPart("\(name)=\(text)", rule: rule, problem: "expected points, such as -200")
+    }
+    return (value * 1_000).rounded() / 1_000
+  }
+
+  mutating func count(_ name: String, most: Int) throws(FaultError) -> Int {
+    guard let text = taken(name) else { throw FaultError.missing("\(name)=", rule: rule) }
+    guard let count = Int(text), (1...most).contains(count) else {
+      throw FaultError.badPart("\(name)=\(text)", rule: rule, problem: "expected a number from 1 to \(most)")
+    }
+    return count
   }
 
   mutating func instant(_ name: String) throws(FaultError) -> Instant? {

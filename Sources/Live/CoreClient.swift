@@ -134,9 +134,18 @@ package final class CoreClient {
     }
   }
 
+  /// What the user or a rule did at the screen, as it was done: with the changes of rules.
   private func mark(for entry: TraceEntry) -> [UInt8]? {
-    guard let id = entry["intent"]?.string, let gesture = gestures[id] else { return nil }
-    return JSONWriter.compact(["user": gesture, "intent": .string(id), "t": .integer(entry.at.nanoseconds / 1_000_000)])
+    var mark: JSONObject = [:]
+    if let id = entry["intent"]?.string, var gesture = gestures[id]?.object {
+      if entry["rule"] != nil, gesture["rule"] == nil { gesture["held"] = entry["held"] }
+      mark["user"] = .object(gesture)
+      mark["intent"] = .string(id)
+    } else {
+      mark["user"] = .object(JSONObject(entry.fields.members.filter { $0.name != "rule" }))
+    }
+    mark["t"] = .integer(entry.at.nanoseconds / 1_000_000)
+    return JSONWriter.compact(.object(mark))
   }
 
   private func turnEnded() {

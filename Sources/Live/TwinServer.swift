@@ -50,7 +50,9 @@ extension FaultAction {
     switch self {
     case .drop, .delay, .duplicate, .reorder, .hold, .holdUntil, .corrupt, .truncate, .replace, .disconnect, .halfOpen: .link
     case .refuse, .slow, .restartServer, .epochJump, .forgetAnswers: .server
-    case .restartApp, .background, .suspend, .memoryPressure, .stepClock: .app
+    case .restartApp, .background, .suspend, .memoryPressure, .stepClock, .drag, .holdDrag, .loseStop, .skipFrames, .slowPreparation,
+      .slowApplying:
+      .app
     }
   }
 }

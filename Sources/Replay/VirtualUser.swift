@@ -26,7 +26,7 @@ package enum UserMode: Hashable, Sendable {
 }
 
 /// Gestures with their instants, as a user writes them: `[{"t": 10, "do": "send", "text": "hi"}, {"ms": 12500, "do": …}]`.
-/// `t` is in seconds or a text such as `"800ms"`; `id`, `target` and `lag` (seconds) may be given.
+/// `t` is in seconds or a text such as `"800ms"`; `id`, `target` (the `id` of another gesture) and `lag` (seconds) may be given.
 package struct UserScript: Hashable, Sendable {
   package var intents: [Intent]
   /// SHA-256 of the canonical JSON.
@@ -39,6 +39,11 @@ package struct UserScript: Hashable, Sendable {
     var ids: Set<String> = []
     for (index, item) in list.enumerated() {
       guard var object = item.object else { throw JSONError(path: "[\(index)]", problem: "expected an object") }
+      if let repeated = object.repeatedName { throw JSONError(path: "[\(index)].\(repeated)", problem: "stands twice") }
+      for name in ["id", "target"] where object[name] != nil && object[name]?.string == nil {
+        throw JSONError(path: "[\(index)].\(name)", problem: "expected a string")
+      }
+      if object["t"] != nil, object["ms"] != nil { throw JSONError(path: "[\(index)].ms", problem: "t gives the instant already") }
       let at: Interval?
       if let t = object["t"] {
         at = UserScript.interval(t, unit: 1_000_000_000)
@@ -63,8 +68,28 @@ package struct UserScript: Hashable, Sendable {
       }
       intents.append(Intent(id: id, at: .zero + at, gesture: gesture, target: target, lag: lag))
     }
+    for (index, intent) in intents.enumerated() {
+      guard let target = intent.target, target == intent.id || !ids.contains(target) else { continue }
+      throw JSONError(path: "[\(index)].target", problem: "no other gesture has the id \"\(target)\"")
+    }
     self.intents = intents
     hash = SHA256Digest.hex(JSONWriter.canonical(json))
+  }
+
+  /// Checks each gesture against what the system has. Throws the place of the first that is unknown, with the nearest name, or whose
+  /// fields do not fit.
+  package func check(against system: ChatSystem) throws(JSONError) {
+    let names = system.gestures.map(\.name)
+    if names.isEmpty { return }
+    for (index, intent) in intents.enumerated() {
+      guard names.contains(intent.gesture.name) else {
+        let nearest = Nearest.name(to: intent.gesture.name, among: names).map { "; did you mean \"\($0)\"?" } ?? ""
+        throw JSONError(path: "[\(index)].do", problem: "\(system.name) has no gesture \"\(intent.gesture.name)\"" + nearest)
+      }
+      do { try system.checkGesture(intent.gesture) } catch {
+        throw JSONError(path: "[\(index)]" + (error.path.isEmpty ? "" : "." + error.path), problem: error.problem)
+      }
+    }
   }
 
   private static func interval(_ value: JSON, unit: Double) -> Interval? {

@@ -144,7 +144,7 @@ extension World {
         flight.slow = flight.slow + by
         busyUntil = max(busyUntil, now + by)
       case .disconnect, .halfOpen, .restartServer, .epochJump, .forgetAnswers, .restartApp, .background, .suspend, .memoryPressure,
-        .stepClock:
+        .drag, .holdDrag, .loseStop, .skipFrames, .slowPreparation, .slowApplying, .stepClock:
         actions.append((hit.action, rule, number))
       }
     }
@@ -188,7 +188,9 @@ extension World {
   ) -> [(rule: Int, action: FaultAction, draw: UInt64)] {
     guard rulesAct, !settings.plan.rules.isEmpty else { return [] }
     let core = process?.core
-    let hits = faults.decide(label, frame, endpoint: endpoint, now: now) { core?.holds(state: $0) ?? false }
+    let isPossible = possibility()
+    let hits = faults.decide(
+      label, frame, endpoint: endpoint, now: now, state: { core?.holds(state: $0) ?? false }, isPossible: isPossible)
     return hits.map { ($0.rule + 1, $0.action, $0.draw) }
   }
 

@@ -16,6 +16,8 @@ extension World {
     process = Process(launch: launches, core: core)
     launches += 1
     give(.lifecycle(.launched))
+    if let slowPreparation { give(.screen(.slowPreparation(slowPreparation))) }
+    if let slowApplying { give(.screen(.slowApplying(slowApplying))) }
   }
 
   /// Hands the core an input, or keeps it until a suspended process goes on.
@@ -100,9 +102,12 @@ extension World {
     queue.push(.twinHearsDown(number), at: behind(number), eventClass: rank(.frame))
   }
 
-  mutating func stopProcess(for pause: Interval, rule: Int) {
+  /// Ends the process and launches it again after `pause`. `rule` is nil when the user does it.
+  mutating func stopProcess(for pause: Interval, rule: Int?) {
     guard let launch = process?.launch else { return }
-    record(.world, "stop", ["after": .int(recorder.count - 1), "rule": .int(rule)])
+    var fields: JSONObject = ["after": .int(recorder.count - 1)]
+    fields["rule"] = rule.map(JSON.int)
+    record(.world, "stop", fields)
     process = nil
     for number in connections.indices where connections[number].launch == launch { endByClient(number + 1, code: 1006) }
     busyUntil = max(busyUntil, now + pause)

@@ -24,6 +24,7 @@ extension World {
     guard rulesAct, settings.plan.rules.indices.contains(rule) else { return }
     let isPossible: Bool
     switch settings.plan.rules[rule].action {
+    case .drag, .loseStop, .skipFrames, .slowPreparation, .slowApplying: isPossible = possibility()(settings.plan.rules[rule].action)
     case .restartApp, .memoryPressure: isPossible = process != nil
     case .background: isPossible = process != nil && process?.isBackground == false
     case .suspend: isPossible = process != nil && process?.isSuspended == false
@@ -38,6 +39,22 @@ extension World {
     let number = rule + 1
     record(.plan, "fired", ["rule": .int(number), "action": .string(action.word)])
     carryOut(action, rule: number, connection: nil, settings.plan.rules[rule].connections)
+  }
+
+  /// Whether actions at the user and the screen have something to act on now; true for all others.
+  func possibility() -> (FaultAction) -> Bool {
+    // Not the world itself: a second copy of it would make each change of its rules' counts a copy too.
+    let process = process
+    let now = now
+    return { action in
+      switch action {
+      case .drag:
+        guard let drag = action.drag, process?.fingerUntil.map({ $0 <= now }) ?? true else { return false }
+        return World.premise(of: Gesture(Gesture.drag, drag.fields), in: process) == .holds
+      case .loseStop, .skipFrames, .slowPreparation, .slowApplying: return process != nil
+      default: return true
+      }
+    }
   }
 
   mutating func carryOut(
@@ -84,11 +101,32 @@ extension World {
     case .memoryPressure:
       record(.world, "memoryPressure", why)
       give(.lifecycle(.memoryPressure))
+    case .drag:
+      guard let drag = action.drag, possibility()(action) else { return }
+      busyUntil = max(busyUntil, now + drag.length)
+      let gesture = Gesture(Gesture.drag, drag.fields)
+      recordGesture(gesture, [:], rule: rule)
+      give(.user(gesture))
+      process?.fingerUntil = now + drag.length
+    case .loseStop:
+      record(.world, "screen", ["fault": .string(action.word), "rule": .int(rule)])
+      give(.screen(.loseStop))
+    case .skipFrames(let count):
+      record(.world, "screen", ["fault": .string(action.word), "count": .int(count), "rule": .int(rule)])
+      framesToSkip += count
+    case .slowPreparation(let length):
+      record(.world, "screen", ["fault": .string(action.word), "forNs": .integer(length.nanoseconds), "rule": .int(rule)])
+      slowPreparation = length
+      give(.screen(.slowPreparation(length)))
+    case .slowApplying(let length):
+      record(.world, "screen", ["fault": .string(action.word), "forNs": .integer(length.nanoseconds), "rule": .int(rule)])
+      slowApplying = length
+      give(.screen(.slowApplying(length)))
     case .stepClock(let by):
       record(.world, "clock", ["byNs": .integer(by.nanoseconds), "rule": .int(rule)])
       wallStep = wallStep + by
       give(.wallClockStepped(by: by))
-    case .drop, .delay, .duplicate, .reorder, .hold, .holdUntil, .corrupt, .truncate, .replace, .refuse, .slow:
+    case .drop, .delay, .duplicate, .reorder, .hold, .holdUntil, .corrupt, .truncate, .replace, .refuse, .slow, .holdDrag:
       return
     }
   }

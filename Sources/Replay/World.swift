@@ -144,6 +144,8 @@ package struct World: Sendable {
     var connections: [Int: Int] = [:]
     /// The display link that is on, by number.
     var displayLink: Int?
+    /// The finger on the list lifts at this instant.
+    var fingerUntil: Instant?
   }
 
   let system: ChatSystem
@@ -171,6 +173,9 @@ package struct World: Sendable {
   var displayLinks = 0
   /// Ticks of the display link that a fault takes away.
   var framesToSkip = 0
+  /// What makes the device slow, in force for every process from the fault on.
+  var slowPreparation: Interval?
+  var slowApplying: Interval?
   var twinGeneration = 0
   var twinDueAt: Instant?
 
@@ -303,10 +308,13 @@ package struct World: Sendable {
       case .at(let instant) where instant > header.quietFrom:
         reports[index].remark = "rules act until \(header.quietFrom), when the run became quiet"
       case .at(let instant) where instant < facts.start: reports[index].remark = "the run begins at \(facts.start)"
-      case .at where reports[index].candidates == 0: reports[index].remark = "at its instant there was nothing for it to act on"
       case .entry(let entry) where entry >= quietEntry:
         reports[index].remark = "rules act up to entry \(quietEntry), when the run became quiet"
-      case .at, .entry, .frames: break
+      case .at where reports[index].candidates == 0: reports[index].remark = "at its instant there was nothing for it to act on"
+      case .drags where reports[index].candidates == 0: reports[index].remark = "the user made no drag"
+      case .at, .entry, .frames:
+        if case .holdDrag = rule.action, reports[index].candidates > 0 { reports[index].remark = "the user made no drag after its moment" }
+      case .drags: break
       }
     }
     return reports
@@ -389,6 +397,7 @@ package struct World: Sendable {
       queue.push(.quietCheck, at: busyUntil, eventClass: World.quietRank)
     } else {
       rulesAct = false
+      framesToSkip = 0
       header.quietFrom = now
       quietEntry = record(.world, "quiet", [:])
       if settings.endsByItself {

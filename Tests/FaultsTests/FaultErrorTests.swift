@@ -39,6 +39,30 @@ struct FaultErrorTests {
       "refuse,request,x,code=a,permanent=maybe",
       #""permanent=maybe" in rule "refuse,request,x,code=a,permanent=maybe": expected true or false"#
     ),
+    ("drag,user,at=1s", #"rule "drag,user,at=1s" needs for= with a length of time"#),
+    ("drag,user,for=1s", #"rule "drag,user,for=1s" needs at=, entry= or on="#),
+    ("drag,screen,at=1s,for=1s", #""drag" does not act on "screen" but on user, in rule "drag,screen,at=1s,for=1s""#),
+    ("drg,user,at=1s,for=1s", #"unknown action "drg" in rule "drg,user,at=1s,for=1s"; did you mean "drag"?"#),
+    ("drag,usr,at=1s,for=1s", #"unknown target "usr" in rule "drag,usr,at=1s,for=1s"; did you mean "user"?"#),
+    ("lose-stop,scren,at=1s", #"unknown target "scren" in rule "lose-stop,scren,at=1s"; did you mean "screen"?"#),
+    ("drag,user,at=1s,for=0s", #""for=0s" in rule "drag,user,at=1s,for=0s": expected 1ms to 600s in whole milliseconds"#),
+    ("drag,user,at=1s,for=1500us", #""for=1500us" in rule "drag,user,at=1s,for=1500us": expected 1ms to 600s in whole milliseconds"#),
+    ("hold-drag,user,for=601s", #""for=601s" in rule "hold-drag,user,for=601s": expected 1ms to 600s in whole milliseconds"#),
+    ("drag,user,at=1s,for=1s,by=up", #""by=up" in rule "drag,user,at=1s,for=1s,by=up": expected points, such as -200"#),
+    ("drag,user,at=1s,for=1s,by=nan", #""by=nan" in rule "drag,user,at=1s,for=1s,by=nan": expected points, such as -200"#),
+    ("drag,user,at=1s,for=1s,by=2e6", #""by=2e6" in rule "drag,user,at=1s,for=1s,by=2e6": expected points, such as -200"#),
+    ("hold-drag,user", #"rule "hold-drag,user" needs for= with a length of time"#),
+    (
+      "hold-drag,user,for=1s,first-per-key",
+      #""first-per-key" in rule "hold-drag,user,for=1s,first-per-key": drags have no key: nth=1 is meant"#
+    ),
+    ("hold-drag,user,for=1s,id=3", #""id=3" in rule "hold-drag,user,for=1s,id=3": only rules on frames have fields"#),
+    ("skip-frames,screen,at=1s", #"rule "skip-frames,screen,at=1s" needs count="#),
+    ("skip-frames,screen,at=1s,count=0", #""count=0" in rule "skip-frames,screen,at=1s,count=0": expected a number from 1 to 100000"#),
+    (
+      "skip-frames,screen,at=1s,count=100001",
+      #""count=100001" in rule "skip-frames,screen,at=1s,count=100001": expected a number from 1 to 100000"#
+    ),
     ("truncate,event,x,to=many", #""to=many" in rule "truncate,event,x,to=many": expected a number of bytes"#),
   ])
   func `a rule that cannot be read is refused in one sentence`(text: String, sentence: String) {
@@ -55,7 +79,14 @@ struct FaultErrorTests {
     #expect(role?.description == #"unknown event label "POST /messages" in rule "drop,event,POST /messages"; did you mean "message"?"#)
     let state = #expect(throws: FaultError.self) { try FaultRule(parsing: "drop,frame,*,while=dragin").check(against: .sample) }
     #expect(state?.description == #"unknown client state "dragin" in rule "drop,frame,*,while=dragin"; did you mean "dragging"?"#)
-    for fine in ["drop,frame,*", "drop,request,POST*", "drop,response,POST /messages,while=dragging", "restart,app,at=1s"] {
+    var without = ChatSystem.sample
+    without.gestures = [("send", [], "")]
+    let drag = #expect(throws: FaultError.self) { try FaultRule(parsing: "drag,user,at=1s,for=1s").check(against: without) }
+    #expect(drag?.description == #""drag" in rule "drag,user,at=1s,for=1s,by=200": sample has no gesture "drag""#)
+    for fine in [
+      "drag,user,at=1s,for=1s", "hold-drag,user,for=1s,while=dragging", "drop,frame,*", "drop,request,POST*",
+      "drop,response,POST /messages,while=dragging", "restart,app,at=1s",
+    ] {
       try FaultRule(parsing: fine).check(against: .sample)
     }
   }
@@ -129,7 +160,7 @@ extension ChatSystem {
     states: [("dragging", "a finger is on the list")], mutations: ["POST /messages", "PUT /name"], snapshots: ["GET /history"],
     makeLabeler: { NoLabels() }, compile: { _, _, _ in throw JSONError(problem: "not compiled") },
     readScenario: { _ in throw JSONError(problem: "not read") }, makeCore: { _, _ in NoCore() }, makeTwin: { _, _ in NoTwin() },
-    normalForm: { _ in [] }, claims: [], quietPhase: { _, _ in .zero })
+    normalForm: { _ in [] }, claims: [], quietPhase: { _, _ in .zero }, updates: ["message"], gestures: [("drag", ["path"], "a finger")])
 }
 
 private struct NoLabels: FrameLabeler {

@@ -101,6 +101,47 @@ struct LinkFaultsTests {
     #expect(try draws(["drop,request,*,probability=1"], noise: false).allSatisfy { $0 })
   }
 
+  @Test func `a rule with nothing to act on has no match, and one frame gets one finger`() throws {
+    var faults = LinkFaults(
+      plan: try plan("drag,user,on=event:x,nth=2,for=1s", "drag,user,on=event:x,for=2s", "drop,event,x,nth=3"), seed: 1)
+    let label = FrameLabel(role: .event, name: "x")
+    let hits = [true, false, true, true].map { isPossible in
+      faults.decide(label, frame(), now: .zero, state: { _ in true }) { $0.drag == nil || isPossible }.map(\.rule)
+    }
+    #expect(hits == [[1], [], [0, 2], [1]])
+    #expect(faults.reports.map(\.candidates) == [4, 4, 4])
+    #expect(faults.reports.map(\.fired) == [1, 2, 1])
+  }
+
+  @Test func `hold-drag acts on the drags of the user: those that it chooses, or the next one after its moment, once`() throws {
+    var faults = LinkFaults(
+      plan: try plan(
+        "hold-drag,user,for=1s,every=2", "hold-drag,user,at=5s,for=2s", "hold-drag,user,on=event:x,for=3s",
+        "hold-drag,user,for=4s,after=9s",
+        "hold-drag,user,for=5s,while=dragging"), seed: 1)
+    func drag(_ seconds: Int64) -> [Int] { faults.drag(now: .zero + .seconds(seconds)) { _ in false }.map(\.rule) }
+    let label = FrameLabel(role: .event, name: "x")
+    #expect(drag(1) == [])
+    #expect(drag(2) == [0])
+    // Its moment fires nothing by itself; two frames before one drag are one.
+    #expect(faults.due(rule: 1, now: .zero + .seconds(5)) { _ in true } == nil)
+    for _ in 0..<2 { #expect(faults.decide(label, frame(), now: .zero + .seconds(6), state: { _ in true }).isEmpty) }
+    #expect(drag(7) == [1, 2])
+    #expect(drag(8) == [0])
+    #expect(drag(9) == [3])
+    #expect(faults.reports.map(\.fired) == [2, 1, 1, 1, 0])
+    #expect(faults.reports.map(\.candidates) == [5, 1, 2, 5, 5])
+    #expect(faults.reports[1].first == .zero + .seconds(7))
+  }
+
+  @Test func `the finger of a drag moves for 200 ms at most, rests, and is up after its length`() throws {
+    let long = try #require(FaultRule(parsing: "drag,user,at=1s,for=1500ms,by=-200,velocity=-300").action.drag)
+    #expect(long == Drag(path: [Drag.Place(after: .milliseconds(200), y: -200)], velocity: -300, held: .milliseconds(1_300)))
+    let short = try #require(FaultRule(parsing: "drag,user,at=1s,for=150ms").action.drag)
+    #expect(short == Drag(path: [Drag.Place(after: .milliseconds(150), y: 200)]))
+    #expect(FaultAction.loseStop.drag == nil)
+  }
+
   @Test func `scheduled rules come by instant, then by the order of the plan`() throws {
     let faults = LinkFaults(
       plan: try plan("restart,app,at=5s", "drop,frame,*", "forget,server,at=2s", "step,clock,at=5s,by=1s", "suspend,app,entry=3,for=1s"),
@@ -134,8 +175,8 @@ struct BuiltInPlanTests {
   @Test func `the plans are those of the design, each with a line`() {
     #expect(
       BuiltInPlans.all.map(\.name) == [
-        "none", "dropped-receipts", "lost-submits", "epoch-jumps", "late-snapshots", "flaky-network", "app-restart", "desktop-restart",
-        "everything",
+        "none", "dropped-receipts", "lost-submits", "epoch-jumps", "drag-held-updates", "late-snapshots", "flaky-network", "app-restart",
+        "desktop-restart", "everything",
       ])
     #expect(BuiltInPlans.all.allSatisfy { !$0.meaning.isEmpty })
   }
@@ -151,6 +192,43 @@ struct BuiltInPlanTests {
     #expect(try plan("late-snapshots").rules.allSatisfy { $0.text.hasPrefix("delay,response,GET /history,by=") })
   }
 
+  @Test func `drag-held-updates puts a finger on the list at the first update for certain, and at later ones as they come`() throws {
+    for seed in 1...20 as ClosedRange<UInt64> {
+      let rules = try plan("drag-held-updates", seed: seed).rules
+      let drags = rules.filter { $0.action.drag != nil }
+      #expect(rules.first?.action.drag != nil)
+      #expect(rules.first?.trigger == .frames(FramePattern(role: .event, name: "message"), .nth(1)))
+      for rule in drags {
+        let drag = try #require(rule.action.drag)
+        #expect(drag.length >= .milliseconds(600) && drag.length <= .seconds(3))
+        #expect(drag.velocity == 0 || (300...1_500).contains(drag.velocity.magnitude))
+        // A flick goes on where the finger went.
+        #expect(drag.velocity * (drag.path.last?.y ?? 0) >= 0)
+      }
+      #expect(drags.contains { $0.action.drag?.velocity != 0 })
+      #expect(rules.contains { $0.action == .loseStop && $0.state == "dragging" })
+      #expect(rules.contains { if case .holdDrag = $0.action { $0.trigger == .drags(.all) } else { false } })
+    }
+  }
+
+  @Test func `a system without drags has no plan of drags, and everything draws none`() throws {
+    var system = ChatSystem.sample
+    system.gestures = [("send", [], "")]
+    func rules(_ name: String, _ seed: UInt64) throws -> [FaultRule] {
+      try BuiltInPlans.plan(name, system: system, seed: seed, start: .zero, end: .zero + .seconds(60)).rules
+    }
+    #expect(try rules("drag-held-updates", 1).isEmpty)
+    for seed in 1...60 as ClosedRange<UInt64> {
+      for rule in try rules("everything", seed) { try rule.check(against: system) }
+    }
+    // With drags, sixty seeds draw each kind.
+    let words = try Set((1...60).flatMap { try plan("everything", seed: $0).rules.map(\.action.word) })
+    #expect(
+      words.isSuperset(of: [
+        "drag", "hold-drag", "lose-stop", "skip-frames", "slow-markdown", "slow-apply", "background", "memory-pressure", "step",
+      ]))
+  }
+
   @Test(arguments: BuiltInPlans.all.map(\.name))
   func `a plan fits the system, reads back from its JSON, stays in the span and follows its seed`(name: String) throws {
     for seed in 1...40 as ClosedRange<UInt64> {
@@ -162,7 +240,8 @@ struct BuiltInPlanTests {
         if case .at(let instant) = rule.trigger { #expect(instant >= .zero && instant <= .zero + .seconds(60)) }
       }
     }
-    let drawn = ["epoch-jumps", "late-snapshots", "flaky-network", "app-restart", "desktop-restart", "everything"].contains(name)
+    let drawn = ["epoch-jumps", "drag-held-updates", "late-snapshots", "flaky-network", "app-restart", "desktop-restart", "everything"]
+      .contains(name)
     #expect(try (plan(name, seed: 1).hash != plan(name, seed: 2).hash) == drawn)
   }
 }

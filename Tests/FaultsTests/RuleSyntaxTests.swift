@@ -43,6 +43,24 @@ struct RuleSyntaxTests {
     ("suspend,app,at=3s,for=9s", "suspend,app,at=3s,for=9s"),
     ("memory-pressure,app,at=3s", "memory-pressure,app,at=3s"),
     ("step,clock,at=3s,by=-90s", "step,clock,at=3s,by=-90s"),
+    ("drag,user,at=5s,1500ms", "drag,user,at=5s,for=1500ms,by=200"),
+    ("drag,user,*,entry=9,for=600ms,by=-120.5,velocity=-800", "drag,user,entry=9,for=600ms,by=-120.5,velocity=-800"),
+    (
+      "drag,user,on=event:chat:overlay,every=9,for=2s,by=40,sessionId=s1,while=following",
+      "drag,user,on=event:chat:overlay,for=2s,by=40,sessionId=s1,every=9,while=following"
+    ),
+    ("drag,user,on=event:x,for=1s,by=-0.0004,velocity=0,field:by=3", "drag,user,on=event:x,for=1s,by=0,field:by=3"),
+    ("hold-drag,user,for=2s", "hold-drag,user,for=2s"),
+    ("hold-drag,user,*,2s,nth=3,after=4s,while=update-held", "hold-drag,user,for=2s,nth=3,after=4s,while=update-held"),
+    ("hold-drag,user,for=2s,probability=0.5", "hold-drag,user,for=2s,probability=0.5"),
+    ("hold-drag,user,at=9s,for=2s", "hold-drag,user,at=9s,for=2s"),
+    ("hold-drag,user,on=event:x,nth=2,for=2s", "hold-drag,user,on=event:x,for=2s,nth=2"),
+    ("lose-stop,screen,at=5s", "lose-stop,screen,at=5s"),
+    ("lose-stop,screen,on=event:x,every=2,while=dragging", "lose-stop,screen,on=event:x,every=2,while=dragging"),
+    ("skip-frames,screen,at=5s,count=3", "skip-frames,screen,at=5s,count=3"),
+    ("skip-frames,screen,on=event:x,count=3,field:count=4", "skip-frames,screen,on=event:x,count=3,field:count=4"),
+    ("slow-markdown,screen,at=0s,400ms", "slow-markdown,screen,at=0s,for=400ms"),
+    ("slow-apply,screen,entry=3,for=0s", "slow-apply,screen,entry=3,for=0s"),
   ])
   func `a rule reads, prints canonically and reads back equal`(text: String, canonical: String) throws {
     let rule = try FaultRule(parsing: text)

@@ -60,12 +60,77 @@ package struct ActionIDs: Hashable, Sendable {
 }
 
 extension UserAction {
-  /// The names of the gestures, in the order of the cases.
-  package static let names = [
-    "send", "type", "select", "desktop", "refresh", "edit", "remove", "reorder", "sendNow", "stop", "older", "drag", "tapStatusBar",
-    "scrollToLatest", "openComposer", "closeComposer", "openPreview", "closePreview", "openSheet", "closeSheet", "reduceMotion",
-    "background", "foreground",
+  private static let send = [
+    "text", "session?", "thread?", "ids?", "promptText?", "selection?", "speedMode?", "accessLevel?", "createdAt?",
   ]
+
+  /// The gestures with their fields (`?` behind those that may be left out) and a sentence each: those of the cases, in their order, and
+  /// `restart`, which is the world's affair.
+  package static let gestures: [(name: String, fields: [String], meaning: String)] = [
+    ("send", send, "sends the text in the chat on screen; during a run it steers that run"),
+    ("type", ["text"], "the text of the composer becomes this"),
+    ("select", ["session", "thread?"], "opens a chat, or the viewer of one of its threads"),
+    ("desktop", ["desktop"], "goes to another desktop"),
+    ("refresh", [], "asks for the latest window of the chat on screen"),
+    ("edit", ["operation", "text", "then", "ids?", "createdAt?"], "writes a queued message anew; then = save or send"),
+    ("remove", ["operation", "ids?"], "deletes a queued message"),
+    ("reorder", ["move", "to", "ids?"], "drags the queued message with this queue id to a place counted without it"),
+    ("sendNow", ["operation", "ids?"], "Send now on a queued message"),
+    ("stop", ["session?", "ids?"], "the Stop control of the run on screen"),
+    ("older", [], "draws the list down at once until an older page is wanted"),
+    (
+      "drag", ["path", "velocity?", "held?"],
+      "a finger on the list: path of [ms, points down], then held ms of rest, then a lift with a velocity in points/s"
+    ),
+    ("tapStatusBar", [], "scrolls to the top"),
+    ("scrollToLatest", [], "scrolls to the bottom and follows it"),
+    ("openComposer", [], "opens the large composer"), ("closeComposer", [], "closes it"),
+    ("openPreview", [], "opens a preview over the chat"), ("closePreview", [], "closes it"),
+    ("openSheet", [], "opens the sheet of queued messages"), ("closeSheet", [], "closes it"),
+    ("reduceMotion", ["on"], "turns Reduce Motion on or off"),
+    ("background", [], "leaves the app"), ("foreground", [], "comes back to it"),
+    (Gesture.restart, ["for?"], "ends the app and launches it again after for ms (500)"),
+  ]
+
+  /// Checks a gesture that somebody wrote: name, every field and its type. Throws with the key path of what does not fit.
+  package static func check(_ gesture: Gesture) throws(JSONError) {
+    guard let known = gestures.first(where: { $0.name == gesture.name }) else {
+      throw JSONError(path: "do", problem: "unknown gesture “\(gesture.name)”")
+    }
+    if let repeated = gesture.fields.repeatedName { throw JSONError(path: repeated, problem: "stands twice") }
+    for member in gesture.fields.members {
+      guard known.fields.contains(member.name) || known.fields.contains(member.name + "?") else {
+        let has = known.fields.isEmpty ? "has no fields" : "has \(known.fields.joined(separator: ", "))"
+        throw JSONError(path: member.name, problem: "\(gesture.name) \(has)")
+      }
+      try check(member)
+    }
+    if gesture.name == Gesture.restart { _ = try gesture.restartPause() } else { _ = try UserAction(gesture) }
+  }
+
+  /// The fields whose type reading a gesture does not check, since they may be left out.
+  private static func check(_ member: JSONObject.Member) throws(JSONError) {
+    let problem: String?
+    switch member.name {
+    case "session", "thread": problem = member.value.string == nil && member.value != .null ? "expected a string" : nil
+    case "promptText", "speedMode", "accessLevel": problem = member.value.string == nil ? "expected a string" : nil
+    case "createdAt": problem = member.value.wireInteger == nil ? "expected epoch milliseconds" : nil
+    case "selection":
+      let fits = member.value["model"]?.string != nil && member.value["reasoningEffort"]?.string != nil
+      problem = fits || member.value == .null ? nil : "expected model and reasoningEffort"
+    case "ids":
+      guard let ids = member.value.object else { throw JSONError(path: "ids", problem: "expected an object") }
+      for id in ids.members {
+        guard ["queueId", "operationId", "mutationId"].contains(id.name) else {
+          throw JSONError(path: "ids.\(id.name)", problem: "ids has queueId?, operationId?, mutationId?")
+        }
+        guard id.value.string != nil else { throw JSONError(path: "ids.\(id.name)", problem: "expected a string") }
+      }
+      problem = nil
+    default: problem = nil
+    }
+    if let problem { throw JSONError(path: member.name, problem: problem) }
+  }
 
   package var gesture: Gesture {
     func made(_ name: String, _ fields: [(String, JSON?)]) -> Gesture {

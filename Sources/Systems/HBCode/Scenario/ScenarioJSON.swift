@@ -783,7 +783,7 @@ extension Intent {
     let gesture: Gesture
     do {
       gesture = try Gesture(json: try fields.required("user"))
-      _ = try UserAction(gesture)
+      try UserAction.check(gesture)
     } catch {
       throw JSONError(path: error.path.hasPrefix(path) ? error.path : Fields.join(path + ".user", error.path), problem: error.problem)
     }

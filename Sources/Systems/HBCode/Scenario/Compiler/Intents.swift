@@ -9,7 +9,10 @@ struct IntentDraft {
   var frame: Int
   /// When its first frame left, nil for a gesture without one.
   var sentAt: Instant?
-  var action: UserAction
+  /// Nil: a gesture of the world.
+  var action: UserAction?
+  /// Carried out by the world, not by the core: `restart`.
+  var worldGesture: Gesture?
   /// The operation that this one is about.
   var target: String?
   /// The operation or key that it made.
@@ -35,12 +38,11 @@ extension Compilation {
       if let key = draft.key, intentOfKey[key] == nil { intentOfKey[key] = id }
     }
     for (index, draft) in drafts.enumerated() {
+      guard let gesture = draft.worldGesture ?? draft.action?.made(at: stamp(draft.at)).gesture else { continue }
       let lag = draft.premise.map { max(.zero, draft.at - $0) } ?? .zero
       intents.append(
         Intent(
-          id: "i\(index + 1)", at: draft.at, gesture: draft.action.made(at: stamp(draft.at)).gesture,
-          target: draft.target.flatMap { intentOfOperation[$0] },
-          lag: lag,
+          id: "i\(index + 1)", at: draft.at, gesture: gesture, target: draft.target.flatMap { intentOfOperation[$0] }, lag: lag,
           basis: draft.basis))
     }
     for index in stretches.indices {
@@ -85,7 +87,11 @@ extension Compilation {
     var keys: Set<String> = []
     var operations: Set<String> = []
     var cadence: [String: LoadTimes] = [:]
-    var mounted: [String: Instant] = [:]
+    /// By session and thread.
+    var older: [String: OlderPages] = [:]
+
+    static func list(_ session: String, _ thread: String?) -> String { session + "/" + (thread ?? "") }
+    var list: String? { session.map { Screen.list($0, thread) } }
   }
 
   private struct LoadTimes {
@@ -155,13 +161,7 @@ extension Compilation {
         note("an anchored load is no intent here", [exchange.frame], .assumed)
       }
     case .loadPageBefore, .loadThreadPageBefore:
-      if let mounted = screen.mounted[session], at - mounted <= .milliseconds(2_100) {
-        note("an older page at \(at) is explained by the first reveal", [exchange.frame])
-      } else {
-        let cursor = sessions[session]?.windows.first { $0.cursor == exchange.request.params["cursor"]?.string }
-        drafts.append(
-          IntentDraft(at: at, frame: exchange.frame, sentAt: exchange.at, action: .older, premise: cursor?.source.seen, basis: .assumed))
-      }
+      inferOlder(index, session, &screen, &drafts)
     case .outboxSubmit: inferSubmit(index, session, ids, isRepeat, &screen, &drafts)
     case .outboxRemove:
       guard !isRepeat, let operation = exchange.request.params["operationId"]?.string else { return }
@@ -194,13 +194,37 @@ extension Compilation {
   ) {
     guard screen.session != session || screen.thread != exchange.thread else { return }
     let isFirst = screen.session == nil
+    returnToBottom(at: exchange.at, exchange.frame, &screen, &drafts)
     screen.session = session
     screen.thread = exchange.thread
-    screen.mounted[session] = nil
+    screen.older[Screen.list(session, exchange.thread), default: OlderPages()].mount(at: exchange.at)
     // What was on screen when the recording began in the middle was selected before it.
     if isFirst, traffic.sockets[exchange.socket].opened == nil, wasOnScreen(session) { return }
     drafts.append(
       IntentDraft(at: exchange.at, frame: exchange.frame, sentAt: exchange.at, action: .select(session: session, thread: exchange.thread)))
+  }
+
+  /// An older page that nothing explains: the user drew the list up (assumed).
+  private mutating func inferOlder(_ index: Int, _ session: String, _ screen: inout Screen, _ drafts: inout [IntentDraft]) {
+    let exchange = traffic.exchanges[index]
+    let list = Screen.list(session, exchange.thread)
+    let why = screen.older[list, default: OlderPages()].page(
+      at: exchange.at, end: exchange.answer?.at, isOk: exchange.isOk, rows: shownRows(ofAnswerTo: index, in: session))
+    if let why {
+      note("an older page at \(exchange.at) is explained by \(why)", [exchange.frame])
+      return
+    }
+    let cursor = sessions[session]?.windows.first { $0.cursor == exchange.request.params["cursor"]?.string }
+    drafts.append(
+      IntentDraft(
+        at: exchange.at, frame: exchange.frame, sentAt: exchange.at, action: .older, premise: cursor?.source.seen, basis: .assumed))
+  }
+
+  /// The user sends or selects: a list that was drawn up went back to its bottom before, nobody knows when (assumed).
+  private mutating func returnToBottom(at: Instant, _ frame: Int, _ screen: inout Screen, _ drafts: inout [IntentDraft]) {
+    guard let list = screen.list, let drawn = screen.older[list]?.drawn, drawn <= at else { return }
+    screen.older[list]?.returnToBottom()
+    drafts.append(IntentDraft(at: at, frame: frame, action: .scrollToLatest, basis: .assumed))
   }
 
   private mutating func inferSubmit(
@@ -257,6 +281,7 @@ extension Compilation {
     if entry.accessLevel != "Full auto" { options["accessLevel"] = .string(entry.accessLevel) }
     if entry.promptText != entry.userText { options["promptText"] = .string(entry.promptText) }
     options["createdAt"] = .integer(entry.createdAt)
+    if session == screen.session { returnToBottom(at: at, exchange.frame, &screen, &drafts) }
     if !entry.attachments.isEmpty { note("the attachments of \(entry.operationId) are not replayed", [exchange.frame], .assumed) }
     drafts.append(
       IntentDraft(
@@ -337,7 +362,10 @@ extension Compilation {
       times.lastEnd = exchange.answer?.at ?? at + .seconds(20)
       if exchange.isOk { times.failures = 0 } else { times.failures += 1 }
       screen.cadence[session] = times
-      if exchange.isOk, screen.mounted[session] == nil { screen.mounted[session] = exchange.answer?.at }
+      if exchange.isOk, let answer = exchange.answer {
+        screen.older[Screen.list(session, exchange.thread), default: OlderPages()]
+          .window(shownRows(ofAnswerTo: index, in: session), at: answer.at)
+      }
     }
     guard let lastStart = times.lastStart, let lastEnd = times.lastEnd else { return }
     let slack = Interval.milliseconds(50)
@@ -399,94 +427,9 @@ extension Compilation {
     }
     return found
   }
-
-  // MARK: Marks
-
-  /// Gestures that the app or `drive` recorded: `{"user": {"do": …}, "intent", "t"}`. They replace what would be inferred, and get the
-  /// identifiers that the inferred gesture of the same kind has.
-  private mutating func marked(_ inferred: [IntentDraft]) -> [IntentDraft]? {
-    var drafts: [IntentDraft] = []
-    var bad: [Int] = []
-    for mark in traffic.marks {
-      guard let user = mark.content["user"], user.object?["do"] != nil else { continue }
-      guard let gesture = try? Gesture(json: user), let action = try? UserAction(gesture) else {
-        bad.append(mark.frame)
-        continue
-      }
-      drafts.append(IntentDraft(at: mark.at, frame: mark.frame, action: action, basis: .recorded))
-    }
-    if !bad.isEmpty { note("\(bad.count) marks are no gestures and are left out", bad) }
-    guard !drafts.isEmpty else { return nil }
-    var free = inferred
-    for index in drafts.indices {
-      guard let match = free.firstIndex(where: { drafts[index].action.isSameKind(as: $0.action) }) else { continue }
-      let twin = free.remove(at: match)
-      drafts[index].action = drafts[index].action.with(twin.action)
-      drafts[index].target = twin.target
-      drafts[index].operation = twin.operation
-      drafts[index].key = twin.key
-      drafts[index].premise = twin.premise
-      guard twin.basis != .assumed else { continue }
-      // A mark can reach the recorder after the frame that its gesture sent, and a good while before it when the machine is busy.
-      if let sent = sent(twin, after: drafts[index].at) {
-        drafts[index].at = sent
-      } else if twin.at < drafts[index].at, drafts[index].at - twin.at <= .seconds(1) {
-        drafts[index].at = twin.at
-      }
-    }
-    let more = free.filter { if case .older = $0.action { false } else { $0.basis != .assumed } }
-    if !more.isEmpty {
-      note(
-        "what looks like a gesture in \(more.count == 1 ? "one place" : "\(more.count) places") has no mark: left out", more.map(\.frame),
-        .recorded)
-    }
-    note("the user's gestures are those of \(drafts.count) marks", drafts.map(\.frame), .recorded)
-    return drafts
-  }
-
-  /// When a marked gesture was made, by the first frame that it sent within 500 ms of its mark: the mark is acknowledged before that frame
-  /// leaves, but both wait for the recorder. A frame that may have let it go, or may have changed what it says, bounds the wait.
-  private func sent(_ draft: IntentDraft, after mark: Instant) -> Instant? {
-    guard let frame = draft.sentAt, frame >= mark, frame - mark <= .milliseconds(500) else { return nil }
-    var first = frame
-    func bound(_ at: Instant, _ sequence: Int) {
-      if at >= mark, sequence < draft.frame { first = min(first, max(mark, at - .nanoseconds(1))) }
-    }
-    for event in traffic.events {
-      switch event.event {
-      case .overlay, .unknown, .sessionUpdated: break
-      default: bound(event.at, event.frame)
-      }
-    }
-    for exchange in traffic.exchanges {
-      guard let answer = exchange.answer, let method = exchange.method else { continue }
-      switch method {
-      case .outboxLoad, .outboxSubmit, .outboxRemove, .outboxReorder, .stopAndSendNow: bound(answer.at, answer.frame)
-      default: break
-      }
-    }
-    for socket in traffic.sockets { if let opened = socket.opened { bound(opened, socket.firstFrame) } }
-    return first
-  }
 }
 
 extension UserAction {
-  /// Whether two gestures can be the same one: kind, words and object agree as far as both say.
-  fileprivate func isSameKind(as other: UserAction) -> Bool {
-    switch (self, other) {
-    case (.send(let a, let s, _, let i, _), .send(let b, let t, _, let j, _)):
-      return a == b && (s == nil || t == nil || s == t) && (i.operationId == nil || i.operationId == j.operationId)
-    case (.select(let a, let t), .select(let b, let u)): return a == b && t == u
-    case (.selectDesktop(let a), .selectDesktop(let b)): return a == b
-    case (.edit(let a, let t, let s, _, _), .edit(let b, let u, let r, _, _)): return a == b && t == u && s == r
-    case (.remove(let a, _), .remove(let b, _)), (.sendNow(let a, _), .sendNow(let b, _)): return a == b
-    case (.reorder(let a, let t, _), .reorder(let b, let u, _)): return a == b && t == u
-    case (.stop(let a, _), .stop(let b, _)): return a == nil || b == nil || a == b
-    case (.refresh, .refresh), (.older, .older), (.background, .background), (.foreground, .foreground): return true
-    default: return false
-    }
-  }
-
   /// This gesture without a `createdAt` that it has anyway when it is made at `stamp`, epoch milliseconds.
   fileprivate func made(at stamp: Int64) -> UserAction {
     switch self {
@@ -494,27 +437,6 @@ extension UserAction {
       if options["createdAt"]?.integer == stamp { options["createdAt"] = nil }
       return .send(text: text, session: session, thread: thread, ids: ids, options: options)
     case .edit(let operation, let text, let send, let ids, stamp): return .edit(operation: operation, text: text, send: send, ids: ids)
-    default: return self
-    }
-  }
-
-  /// This gesture with the identifiers and options that the inferred one has and this one lacks.
-  fileprivate func with(_ other: UserAction) -> UserAction {
-    func merged(_ a: ActionIDs, _ b: ActionIDs) -> ActionIDs {
-      ActionIDs(
-        queueId: a.queueId ?? b.queueId, operationId: a.operationId ?? b.operationId, mutationId: a.mutationId ?? b.mutationId)
-    }
-    switch (self, other) {
-    case (.send(let text, let session, let thread, let ids, let options), .send(_, let s, let t, let i, let o)):
-      var all = options
-      for member in o.members where all[member.name] == nil { all.members.append(member) }
-      return .send(text: text, session: session ?? s, thread: thread ?? t, ids: merged(ids, i), options: all)
-    case (.edit(let operation, let text, let send, let ids, let made), .edit(_, _, _, let i, let m)):
-      return .edit(operation: operation, text: text, send: send, ids: merged(ids, i), createdAt: made ?? m)
-    case (.remove(let operation, let ids), .remove(_, let i)): return .remove(operation: operation, ids: merged(ids, i))
-    case (.sendNow(let operation, let ids), .sendNow(_, let i)): return .sendNow(operation: operation, ids: merged(ids, i))
-    case (.reorder(let queue, let to, let ids), .reorder(_, _, let i)): return .reorder(queueId: queue, to: to, ids: merged(ids, i))
-    case (.stop(let session, let ids), .stop(let s, let i)): return .stop(session: session ?? s, ids: merged(ids, i))
     default: return self
     }
   }
