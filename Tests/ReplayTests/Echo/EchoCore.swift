@@ -18,6 +18,7 @@ struct EchoCore: ClientCore {
   private var rest: Int?
   private var events: Int?
   private var up: Set<Int> = []
+  private var isDragging = false
 
   init(_ settings: CoreSettings, _ store: Store) {
     let list = store["outbox"].flatMap { try? JSONReader.value($0) }?.array ?? []
@@ -39,13 +40,17 @@ struct EchoCore: ClientCore {
       return [.arm(TimerID(id.number == rest ? "rest" : "events"), at: now + .milliseconds(500))]
     case .fired(TimerID("rest")): return open(rest: true)
     case .fired(TimerID("events")): return open(rest: false)
+    case .fired(TimerID("lift")):
+      isDragging = false
+      return [.displayLink(false), .screen(ScreenRecord("scroll", ["host": "room", "state": "rest"]))]
     case .fired(let timer):
       guard let item = pending.first(where: { "retry:" + $0.id == timer.name }) else { return [] }
       return [says(item.id, .unconfirmed)] + post(item, now)
     case .received(let frame): return received(frame, now)
     case .wallClockStepped(let by): return [.note(Observation("clock", ["byNs": .integer(by.nanoseconds)]))]
     case .lifecycle(let change): return [.note(Observation("lifecycle", ["to": .string(change.rawValue)]))]
-    case .displayFrame, .screen: return []
+    case .displayFrame: return [.note(Observation("tick"))]
+    case .screen(let fault): return [.note(Observation("screen.fault", ["what": .string("\(fault)")]))]
     }
   }
 
@@ -54,9 +59,16 @@ struct EchoCore: ClientCore {
     return liked.contains(id) ? .gone : shown.contains(id) ? .holds : .waits
   }
 
-  func holds(state: String) -> Bool { state == "sending" && !pending.isEmpty }
+  func holds(state: String) -> Bool { state == "sending" ? !pending.isEmpty : state == "dragging" && isDragging }
 
   private mutating func user(_ gesture: Gesture, _ now: Instant) -> [Effect] {
+    if gesture.name == Gesture.drag, let drag = try? Drag(gesture.fields) {
+      isDragging = true
+      return [
+        .screen(ScreenRecord("scroll", ["host": "room", "state": "drag"])), .displayLink(true),
+        .arm(TimerID("lift"), at: now + drag.length),
+      ]
+    }
     guard gesture.name == "send", let id = gesture.fields["message"]?.string, let text = gesture.fields["text"]?.string else {
       if gesture.name == "like", let id = gesture.fields["message"]?.string { liked.append(id) }
       return []

@@ -38,7 +38,8 @@ extension Echo {
     ChatSystem(
       name: "echo", title: "Echo room", behaviourVersion: 1, tieOrder: [.frame, .tape, .timer, .user, .displayFrame],
       labels: [(.request, post), (.response, post), (.request, subscribe), (.response, subscribe), (.event, message)],
-      states: [("sending", "a message waits for its receipt")], mutations: [post], snapshots: [subscribe],
+      states: [("sending", "a message waits for its receipt"), ("dragging", "a finger is on the list")], mutations: [post],
+      snapshots: [subscribe],
       makeLabeler: { EchoLabeler() },
       compile: { frames, wall, _ in compile(frames, wall) },
       readScenario: { json in
@@ -47,7 +48,20 @@ extension Echo {
       },
       makeCore: makeCore,
       makeTwin: { scenario, _ in EchoTwin(echo: (scenario as? EchoScenario)?.echo ?? .zero) },
-      normalForm: normalForm, claims: [nothingLost, savedOnce], quietPhase: { _, _ in quietPhase })
+      normalForm: normalForm, claims: [nothingLost, savedOnce], quietPhase: { _, _ in quietPhase },
+      updates: [message],
+      gestures: [
+        ("send", ["message", "text"], "sends"), ("like", ["message"], "likes"), ("drag", ["path", "velocity?", "held?"], "a finger"),
+        ("restart", ["for?"], "ends the app and launches it again"),
+      ], checkGesture: { gesture throws(JSONError) in try check(gesture) })
+  }
+
+  private static func check(_ gesture: Gesture) throws(JSONError) {
+    switch gesture.name {
+    case Gesture.drag: _ = try Drag(gesture.fields)
+    case Gesture.restart: _ = try gesture.restartPause()
+    default: if gesture.fields["message"]?.string == nil { throw JSONError(path: "message", problem: "expected a string") }
+    }
   }
 
   static let nothingLost = Claim(
