@@ -73,7 +73,9 @@ struct ScreenFaultTests {
     let all = [drag(at: 5_000, held: 400, id: "d1"), drag(at: 9_000, held: 400, id: "d2"), drag(at: 13_000, held: 400, id: "d3")]
     let second = try story(all).faults("hold-drag,user,for=2s,nth=2").run()
     #expect(
-      second.lines(.user, "gesture", showing: ["intent", "held", "rule"]) == ["0:05.000 d1 400 -", "0:09.000 d2 2400 1", "0:13.000 d3 400 -"])
+      second.lines(.user, "gesture", showing: ["intent", "held", "rule"]) == [
+        "0:05.000 d1 400 -", "0:09.000 d2 2400 1", "0:13.000 d3 400 -",
+      ])
     #expect(second.lines(.plan, "fired", showing: ["rule", "action", "forNs"]) == ["0:09.000 1 hold-drag 2000000000"])
     #expect(second.instants(.screen, "scroll", "state=rest") == ["0:05.500", "0:11.500", "0:13.500"])
     let next = try story(all).faults("hold-drag,user,at=6s,for=1s", "hold-drag,user,at=7s,for=500ms", "hold-drag,user,at=14s,for=1s").run()
