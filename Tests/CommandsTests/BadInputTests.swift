@@ -46,6 +46,25 @@ import Wire
     }
   }
 
+  @Test func `a user script with a gesture that is none is refused with file and place`() throws {
+    let sample = try sample
+    let folder = try Tool.scratch()
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let script = folder.appending(path: "user.json").path()
+    for (text, place) in [
+      (
+        #"[{"t":1,"do":"refresh"},{"t":2,"do":"tapStatusBr"}]"#,
+        #"[1].do: hbcode has no gesture "tapStatusBr"; did you mean "tapStatusBar"?"#
+      ),
+      (#"[{"t":1,"do":"drag","path":[[100,0],[50,0]]}]"#, "[0].path[1]: instants must grow"), (#"{"t":1}"#, "a user script is an array"),
+    ] {
+      try Data(text.utf8).write(to: URL(filePath: script))
+      try expect(["replay", sample, "--user", script], 65, says: script, place)
+    }
+    try expect(["replay", sample, "--user", "reactive"], 64, says: "reacting, clock or a script")
+    try expect(["replay", sample, "--fault", "drag,user,at=1s,for=1s,whle=dragging"], 64, says: "only rules on frames have fields")
+  }
+
   @Test func `plans and rules that are none are refused with the nearest name`() throws {
     let sample = try sample
     let folder = try Tool.scratch()

@@ -18,7 +18,9 @@ private struct Stage {
   let capture: CaptureSession
   let client: CoreClient
 
-  init(_ scenario: RoomScenario, plan: FaultPlan = .none, served: (inout TwinServer.Options) -> Void = { _ in }) throws {
+  init(
+    _ scenario: RoomScenario, plan: FaultPlan = .none, clientPlan: FaultPlan = .none, served: (inout TwinServer.Options) -> Void = { _ in }
+  ) throws {
     loop = try EventLoop()
     var options = TwinServer.Options()
     options.plan = plan
@@ -32,6 +34,7 @@ private struct Stage {
     ) { _ in sink }
     var driven = CoreClient.Options(server: try UpstreamURL("ws://\(capture.place)"))
     driven.marks = "http://\(try #require(capture.marksPlace))/"
+    driven.plan = clientPlan
     client = try CoreClient(on: loop, system: Room.system, scenario: scenario, driven)
   }
 
@@ -58,6 +61,20 @@ private struct Stage {
 private func kinds(_ result: RunResult, _ party: Party, _ kind: String) -> [TraceEntry] { result.trace.all(party, kind) }
 
 @Suite struct TogetherTests {
+  @Test func `drags are posted as they were made: with what a rule changed, and those of a rule itself`() throws {
+    var scenario = RoomScenario(saying: "one")
+    scenario.facts.intents.append(
+      Intent(id: "d", at: .zero + .milliseconds(300), gesture: Gesture("drag", ["path": [[20, -80]], "held": 10])))
+    let plan = try FaultPlan.none.adding(["hold-drag,user,for=30ms", "drag,user,at=150ms,for=20ms,by=-9,velocity=-40"])
+    let stage = try Stage(scenario, clientPlan: plan)
+    let (client, _) = try stage.play()
+    #expect(client.rules.map(\.fired) == [1, 1])
+    let marks = stage.story.filter { $0.hasPrefix("mark") }
+    #expect(marks.count == 3)
+    #expect(marks.contains(#"mark out {"user":{"do":"drag","path":[[20,-9]],"velocity":-40},"t":150}"#))
+    #expect(marks.last == #"mark out {"user":{"do":"drag","path":[[20,-80]],"held":40},"intent":"d","t":300}"#)
+  }
+
   @Test func `twin, capture and core on one loop record a session with its marks`() throws {
     let stage = try Stage(RoomScenario(saying: "one", "two"))
     let (client, server) = try stage.play()

@@ -37,12 +37,16 @@ extension Compilation {
   mutating func marked(_ inferred: [IntentDraft]) -> [IntentDraft]? {
     var drafts = readMarks()
     guard !drafts.isEmpty else { return nil }
-    note("the user's gestures are those of \(drafts.count) marks", drafts.map(\.frame), .recorded)
     // Where a drag may have asked for an older page, no gesture is inferred from it.
     let isDrawn = drafts.contains { $0.action?.drawsList ?? false }
     let drawn = isDrawn ? [] : inferred.filter { $0.action?.isInferredScroll ?? false }
     let others = inferred.filter { !($0.action?.isInferredScroll ?? false) }
-    guard drafts.contains(where: { $0.action?.isShownByRequests ?? false }) else { return others + drawn + drafts }
+    let frames = drafts.map(\.frame)
+    guard drafts.contains(where: { $0.action?.isShownByRequests ?? false }) else {
+      note("what no request shows of the user is from \(frames.count == 1 ? "a mark" : "\(frames.count) marks")", frames, .recorded)
+      return others + drawn + drafts
+    }
+    note("the user's gestures are those of \(frames.count == 1 ? "a mark" : "\(frames.count) marks")", frames, .recorded)
     var free = isDrawn ? inferred : others
     for index in drafts.indices {
       guard let action = drafts[index].action, let match = free.firstIndex(where: { $0.action.map(action.isSameKind) ?? false }) else {
@@ -103,7 +107,9 @@ extension Compilation {
       note("the recording ends with a finger on the list", [began], .assumed)
       lift(traffic.end)
     }
-    if !bad.isEmpty { note("\(bad.count) marks are no gestures and are left out", bad) }
+    if !bad.isEmpty {
+      note(bad.count == 1 ? "a mark is no gesture and is left out" : "\(bad.count) marks are no gestures and are left out", bad)
+    }
     return drafts
   }
 
