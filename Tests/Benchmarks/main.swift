@@ -1,5 +1,6 @@
 import CSimdjson
 import Catalog
+import ClientKit
 import Contract
 import Faults
 import Oracles
@@ -9,7 +10,8 @@ import Simulation
 import Wire
 
 /// Figures of `make bench` that need the modules: the whole replay (core, twin, link, trace, every oracle) against simdjson's bare
-/// parse of the payloads that the run moved, the real-time factor, and an idle virtual hour. One JSON line a figure.
+/// parse of the payloads that the run moved, the real-time factor, an idle virtual hour, and what the virtual screen reads and writes.
+/// One JSON line a figure.
 struct Benchmark {
   static func best(of rounds: Int, _ body: () throws -> Void) rethrows -> Double {
     var best = Double.infinity
@@ -88,6 +90,39 @@ struct Benchmark {
     }
   }
 
+  /// Counts, not times: 200 visible rectangles evenly over a list, every row updated once, and 20 self-sizing updates of the last row of a
+  /// list at its bottom.
+  static func geometry(_ count: Int) {
+    let random = SeededRandom(seed: 11).fork("chat")
+    var cells = (0..<count).map { Cell(id: "\($0)", content: "", height: 44 + 22 * Double(random.index(below: 6, at: $0))) }
+    var index = HeightIndex(cells.map(\.height))
+    let device = Device(width: 390, height: 844, insetTop: 47, insetBottom: 159)
+    let queries = 200
+    var (probes, found) = (0, 0)
+    for query in 0..<queries {
+      let offset = (index.total - device.height) * Double(query) / Double(queries - 1)
+      let sight = index.rows(from: offset, to: offset + device.height)
+      probes += sight.probes
+      found += sight.rows.count
+    }
+    let writes = (0..<count).reduce(0) { sum, position in sum + (index.set(500, at: position) ?? 0) }
+
+    var view = Viewport(name: "list", device: device)
+    view.mount(at: .zero)
+    view.apply(cells, listVersion: 0, held: false, pin: .bottom, at: .zero)
+    let (measured, updates) = (view.measurings, 20)
+    for update in 1...updates {
+      cells[count - 1].content = "\(update)"
+      cells[count - 1].height += 22
+      view.update(cells)
+      view.reconfigure(view.changedVisible(in: cells), of: cells, listVersion: update, held: false, pin: .bottom, at: .zero)
+    }
+    emit([
+      "figure": "geometry", "rows": .int(count), "queries": .int(queries), "probes": .int(probes), "found": .int(found),
+      "writesPerUpdate": .double(Double(writes) / Double(count)), "updates": .int(updates), "measured": .int(view.measurings - measured),
+    ])
+  }
+
   static func emit(_ figure: JSON) { print(JSONWriter.text(figure)) }
 }
 
@@ -97,4 +132,5 @@ if arguments.count == 3, arguments.first == "--profile", let rounds = arguments.
 } else {
   for path in arguments { try Benchmark.replay(path) }
   try Benchmark.idleHour()
+  for count in [800, 100_000] { Benchmark.geometry(count) }
 }

@@ -16,6 +16,8 @@ found=$(grep -rnE '^\s*import +Foundation\b' Sources --include='*.swift')
 [ -n "$found" ] && complain "Foundation doubles the start-up: FoundationEssentials, or nothing" "$found"
 found=$(grep -rniE 'hbcode|simplex|zimmer|streamai|hapi' Sources --include='*.swift' | grep -vE '^Sources/(Systems|Catalog)/')
 [ -n "$found" ] && complain "a client system named outside Systems and Catalog" "$found"
+found=$(grep -rnE '\bScreenRecord *(\.init *)?\(' Sources --include='*.swift' | grep -v '^Sources/ClientKit/Viewport/')
+[ -n "$found" ] && complain "a record of the screen made elsewhere than in the shared viewport" "$found"
 if grep -rnE '^\s*import +\w+(Scenario|Twin|System)\b' Sources/Systems/*/Core --include='*.swift'; then
   complain "a core that sees its server" "above"
 fi

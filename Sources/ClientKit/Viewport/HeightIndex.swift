@@ -41,9 +41,15 @@ package struct HeightIndex: Hashable, Sendable {
   /// Rows of a stretch of the list.
   package struct Sight: Hashable, Sendable {
     package var rows: Range<Int>
-    /// Where the first of them begins, in points.
-    package var top: Double
     package var probes: Int
+    fileprivate var begin: Int64
+  }
+
+  /// A row and where it is, in points.
+  package struct Place: Hashable, Sendable {
+    package var position: Int
+    package var top: Double
+    package var height: Double
   }
 
   /// The rows that intersect `from ..< to` (points): those that end below `from` and begin above `to`. Both ends are searched in one walk
@@ -67,7 +73,16 @@ package struct HeightIndex: Hashable, Sendable {
       step >>= 1
     }
     let end = to > from && to > 0 ? min(last + 1, count) : first
-    return Sight(rows: first..<max(first, end), top: HeightIndex.points(firstTop), probes: probes)
+    return Sight(rows: first..<max(first, end), probes: probes, begin: firstTop)
+  }
+
+  /// Tops and heights of the rows of a stretch, one after the other without the tree. O(rows).
+  package func places(_ sight: Sight) -> [Place] {
+    var top = sight.begin
+    return sight.rows.map { position in
+      defer { top += heights[position] }
+      return Place(position: position, top: HeightIndex.points(top), height: HeightIndex.points(heights[position]))
+    }
   }
 
   /// Changes one height; the probes that it took, nil when the row had that height.

@@ -10,7 +10,11 @@ extension Viewport {
 
   /// IDs of the visible rows whose content on screen is not that of `cells`, in order. O(visible) when the IDs are the applied ones.
   package func changedVisible(in cells: [Cell]) -> [String] {
-    onScreen.filter { position in find(position, in: cells).map { $0.content != rows[position].cell.content } ?? false }.map { ids[$0] }
+    var shift = 0
+    return onScreen.filter { position in
+      guard let cell = find(position, in: cells, &shift) else { return false }
+      return cell.content != rows[position].cell.content
+    }.map { ids[$0] }
   }
 
   /// Newest content of rows of the snapshot; other rows are passed over. A row off screen takes it when it scrolls in, a visible one keeps
@@ -23,7 +27,7 @@ extension Viewport {
     if hasSameIDs(cells) {
       newest = cells
     } else {
-      for cell in cells { if let position = positions[cell.id] { newest[position] = cell } }
+      for cell in cells { if let position = positions[cell.id] { give(cell, to: position) } }
     }
   }
 
@@ -71,18 +75,19 @@ extension Viewport {
     guard isMounted else { return }
     var unchanged: [JSON] = []
     var offScreen: [JSON] = []
+    var shift = 0
     let isNewest = listVersion >= newestVersion
     newestVersion = max(newestVersion, listVersion)
     if isNewest {
-      for position in onScreen { if let cell = find(position, in: cells) { newest[position] = cell } }
+      for position in onScreen { if let cell = find(position, in: cells, &shift) { give(cell, to: position) } }
     }
     for id in ids {
-      guard let position = positions[id], let cell = find(position, in: cells) else {
+      guard let position = positions[id], let cell = find(position, in: cells, &shift) else {
         offScreen.append(.string(id))
         continue
       }
       if cell.content == rows[position].cell.content { unchanged.append(.string(id)) }
-      if isNewest { newest[position] = cell }
+      if isNewest { give(cell, to: position) }
       if !rows[position].isOnScreen {
         offScreen.append(.string(id))
       } else if rows[position].cell != cell {
@@ -106,11 +111,18 @@ extension Viewport {
     layout(pin, at: now)
   }
 
-  /// The cell of the row at `position`: in lists of the applied IDs it stands there.
-  private func find(_ position: Int, in cells: [Cell]) -> Cell? {
+  /// The cell of the row at `position`: in lists of the applied IDs it stands there, in others most often as far away as the one before.
+  private func find(_ position: Int, in cells: [Cell], _ shift: inout Int) -> Cell? {
     let id = ids[position]
-    if cells.indices.contains(position), cells[position].id == id { return cells[position] }
-    return cells.first { $0.id == id }
+    if cells.indices.contains(position + shift), cells[position + shift].id == id { return cells[position + shift] }
+    guard let found = cells.firstIndex(where: { $0.id == id }) else { return nil }
+    shift = found - position
+    return cells[found]
+  }
+
+  /// Most cells are those of an update that has just been given: a write would copy the list for nothing.
+  private mutating func give(_ cell: Cell, to position: Int) {
+    if newest[position] != cell { newest[position] = cell }
   }
 
   /// Names the visible rows that do not show the newest content given for them.
@@ -127,9 +139,10 @@ extension Viewport {
   /// Measures what comes into sight until no height changes. The pin goes first in every round, so that rows which it keeps out of sight
   /// (a prepended page) are neither shown nor measured.
   mutating func layout(_ pin: Pin, at now: Instant) {
+    isLaidOut = true
     for _ in 0..<Viewport.mostRounds {
       place(pin, at: now)
-      let sight = index.rows(from: offset, to: offset + device.height).rows
+      let sight = sight.rows
       for position in onScreen where !sight.contains(position) { rows[position].isOnScreen = false }
       onScreen = Array(sight)
       var changed = false

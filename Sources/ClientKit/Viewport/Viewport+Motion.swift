@@ -118,11 +118,11 @@ extension Viewport {
     }
   }
 
-  /// Runs to an offset at an even speed; the last frame says `arrived`. Nothing happens under a finger.
+  /// Runs to an offset, of those that the list has now, at an even speed; the last frame says `arrived`. Nothing happens under a finger.
   package mutating func animate(to target: Double, over length: Interval, at now: Instant) {
     guard isMounted else { return }
     if case .dragging = motion { return }
-    motion = .animating(Animation(from: offset, to: target, length: length, elapsed: .zero, last: now))
+    motion = .animating(Animation(from: offset, to: clamped(target), length: length, elapsed: .zero, last: now))
     recordScroll("animate")
   }
 
@@ -156,10 +156,7 @@ extension Viewport {
     guard isMounted else { return [] }
     var happenings: [Happening] = []
     if endPreparations(at: now) { happenings.append(.prepared) }
-    if let until = applyingUntil, until <= now {
-      applyingUntil = nil
-      layout(.none, at: now)
-    }
+    if let until = applyingUntil, until <= now { applyingUntil = nil }
     if case .dragging(let finger) = motion, let lift = motion.lift, lift <= now, let stopped = release(finger, at: lift) {
       happenings.append(stopped)
     }

@@ -54,12 +54,13 @@ extension Viewport {
   /// The records since the last time, in order. If offset, content height or a visible row has changed since the last `frame` record of this
   /// mount, another one closes them; lengths count to the thousandth, as they are written.
   package mutating func takeRecords() -> [ScreenRecord] {
-    if isMounted { recordFrame() }
+    if isMounted, isLaidOut { recordFrame() }
     defer { records = [] }
     return records
   }
 
   private mutating func recordFrame() {
+    isLaidOut = false
     let now = geometry
     if now == recorded { return }
     var fields: JSONObject = ["offset": .points(now.offset), "contentHeight": .points(now.contentHeight)]

@@ -45,7 +45,9 @@ package struct Viewport: Sendable {
   var losesStop = false
   var reference: Geometry?
   var records: [ScreenRecord] = []
+  /// Geometry of the last `frame` record of this mount, and whether something was laid out since.
   var recorded: Geometry?
+  var isLaidOut = false
 
   package init(name: String, device: Device, estimate: Double = 80) {
     self.name = name
@@ -66,7 +68,7 @@ package struct Viewport: Sendable {
   /// A new, empty view appears: record `mount`.
   package mutating func mount(at now: Instant) {
     clear()
-    isMounted = true
+    (isMounted, isLaidOut) = (true, true)
     record("mount")
   }
 
@@ -109,20 +111,15 @@ extension Viewport {
 
   /// Rows that intersect `offset ..< offset + device.height`. O(log n + rows).
   package var visible: [VisibleRow] {
-    let sight = index.rows(from: offset, to: offset + device.height)
-    var top = sight.top
-    return sight.rows.map { position in
-      // Tops and heights are whole thousandths: taken from their sum again, they do not drift along the screen.
-      let row = VisibleRow(id: ids[position], top: top, height: index.height(at: position))
-      top = ((top + row.height) * 1_000).rounded() / 1_000
-      return row
-    }
+    index.places(sight).map { VisibleRow(id: ids[$0.position], top: $0.top, height: $0.height) }
   }
 
   package var firstVisible: VisibleRow? {
-    let sight = index.rows(from: offset, to: offset + device.height)
-    return sight.rows.first.map { VisibleRow(id: ids[$0], top: sight.top, height: index.height(at: $0)) }
+    sight.rows.first.map { VisibleRow(id: ids[$0], top: index.top(of: $0), height: index.height(at: $0)) }
   }
+
+  /// Positions of the visible rows.
+  var sight: HeightIndex.Sight { index.rows(from: offset, to: offset + device.height) }
 
   /// Top and height of any row of the snapshot. O(log n).
   package func row(_ id: String) -> VisibleRow? {
