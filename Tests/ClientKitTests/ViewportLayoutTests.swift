@@ -155,15 +155,36 @@ import Testing
     #expect(screen.height("r0") == 100)
   }
 
-  @Test func `slow preparation is for rows that become visible from now on`() {
-    var screen = Screen(100, height: 100)
+  @Test func `slow preparation is for rows that prepare and become visible from now on`() {
+    var screen = Screen()
+    var cells = Screen.cells(100, height: 100)
+    for position in cells.indices where position.isMultiple(of: 2) { cells[position].preparation = .zero }
+    cells[98].preparation = .milliseconds(400)
+    screen.apply(cells, .none)
     screen.view.take(.slowPreparation(.milliseconds(300)))
     screen.view.settle(pin: .none, at: screen.now)
-    #expect(!screen.view.isPreparing)
+    #expect(!screen.view.isPreparing && screen.height("r0") == 100)
     screen.view.jump(.bottom, at: screen.now)
-    #expect(screen.view.isPreparing && screen.height("r99") == 80 && screen.view.due == milliseconds(300))
+    #expect(screen.view.isPreparing && screen.view.due == milliseconds(300))
+    #expect(screen.height("r99") == 100 && screen.height("r98") == 80 && screen.height("r96") == 80)
     #expect(screen.fire(at: 300) == [.prepared])
-    #expect(screen.height("r99") == 100)
+    #expect(screen.height("r96") == 100 && screen.height("r98") == 80)
+    #expect(screen.fire(at: 400) == [.prepared])
+    #expect(screen.height("r98") == 100)
+  }
+
+  @Test func `the end of a preparation keeps the standing pin in force, until the next mount`() {
+    for pin in [Pin.none, .bottom] {
+      var screen = Screen()
+      var cells = Screen.cells(20)
+      cells[19] = Cell(id: "r19", content: "", height: 300, preparation: .milliseconds(40))
+      screen.view.standingPin = pin
+      screen.apply(cells, .bottom)
+      #expect(screen.fire(at: 40) == [.prepared])
+      #expect(screen.view.distanceToBottom == (pin == .none ? 220 : 0))
+      screen.view.mount(at: screen.now)
+      #expect(screen.view.standingPin == .none)
+    }
   }
 
   @Test func `a remount shows an empty list of estimates; what has prepared does not prepare again`() {

@@ -21,12 +21,18 @@ import Wire
     #expect(screen.view.settlePass("reveal", k: 1, waits: false) == .first)
   }
 
-  @Test func `a reference set by hand makes the first pass count`() {
+  @Test func `a pass with its own measure is recorded and leaves the reference alone`() {
     var screen = Screen(20)
-    screen.view.setReference()
+    _ = screen.view.settlePass("reveal", k: 1, waits: false)
     _ = screen.lines()
-    #expect(screen.view.settlePass("follow", k: 1, waits: false) == .still)
-    #expect(screen.lines() == [#"pass {"use":"follow","k":1,"verdict":"still"}"#])
+    screen.view.notePass("follow", k: 1, isStill: false)
+    screen.view.notePass("follow", k: 2, isStill: true)
+    #expect(screen.view.settlePass("reveal", k: 2, waits: false) == .still)
+    #expect(
+      screen.lines() == [
+        #"pass {"use":"follow","n":1,"verdict":"moved"}"#, #"pass {"use":"follow","n":2,"verdict":"still"}"#,
+        #"pass {"use":"reveal","n":2,"verdict":"still"}"#,
+      ])
   }
 
   @Test(arguments: [(0.5, PassVerdict.still), (0.51, .moved), (-0.5, .still), (-0.51, .moved)])
@@ -106,7 +112,11 @@ import Wire
 
   @Test func `a frame record is written when geometry has changed, with the visible rows when they have`() {
     var screen = Screen()
-    #expect(screen.lines() == ["mount", #"frame {"offset":-47,"contentHeight":0,"visible":[]}"#])
+    // Before the first snapshot there is nothing to see.
+    screen.view.settle(pin: .bottom, at: screen.now)
+    #expect(screen.lines() == ["mount"])
+    screen.apply([], .bottom)
+    #expect(screen.lines("frame") == [#"{"offset":-47,"contentHeight":0,"visible":[]}"#])
     screen.apply([Cell(id: "a", content: "1", height: 44.5), Cell(id: "b", content: "1", height: 60)], .bottom)
     #expect(
       screen.lines("frame") == [

@@ -8,10 +8,10 @@ package struct Cell: Hashable, Sendable {
   package var content: String
   /// Height in points that measuring this content gives.
   package var height: Double
-  /// How long the row prepares (Markdown) from first becoming visible; until then it has the estimate.
-  package var preparation: Interval
+  /// How long the row prepares (Markdown) from first becoming visible; until then it has the estimate. Nil for rows that never do.
+  package var preparation: Interval?
 
-  package init(id: String, content: String, height: Double, preparation: Interval = .zero) {
+  package init(id: String, content: String, height: Double, preparation: Interval? = nil) {
     self.id = id
     self.content = content
     self.height = height

@@ -53,6 +53,7 @@ extension Viewport {
       next.append(row)
       if !isNewest { latest.append(old.map { newest[$0] } ?? cell) }
     }
+    hasList = true
     rows = next
     newest = isNewest ? cells : latest
     newestVersion = max(newestVersion, listVersion)
@@ -162,7 +163,7 @@ extension Viewport {
         rows[position].isUnmeasured = true
       }
       if seen.insert(id).inserted {
-        let time = max(rows[position].cell.preparation, slowPreparation)
+        let time = rows[position].cell.preparation.map { max($0, slowPreparation) } ?? .zero
         if time > .zero { preparing[id] = now + time }
       }
     }

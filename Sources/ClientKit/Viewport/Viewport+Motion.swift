@@ -74,7 +74,7 @@ extension Viewport {
     case stopped(signalled: Bool)
     /// A follow or animated scroll made its last frame.
     case arrived
-    /// A visible row finished preparing; a layout pass without a pin has run.
+    /// A visible row finished preparing; a layout pass with the standing pin has run.
     case prepared
   }
 
@@ -190,7 +190,7 @@ extension Viewport {
     if ended.isEmpty { return false }
     for id in ended.keys { preparing[id] = nil }
     guard onScreen.contains(where: { ended[ids[$0]] != nil }) else { return false }
-    layout(.none, at: now)
+    layout(standingPin, at: now)
     return true
   }
 

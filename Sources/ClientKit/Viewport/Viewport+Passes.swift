@@ -33,28 +33,32 @@ extension Viewport {
 
   private var geometry: Geometry { Geometry(offset: toThousandth(offset), contentHeight: contentHeight, visible: visible) }
 
-  /// Settle pass `k` (from 1) for a `use`: compares the layout with that of the pass before, which it becomes the reference for the next.
-  /// A pass that `waits` clears the reference. Record `pass`.
+  /// Settle pass `k` (from 1) for a `use`: compares the layout with that of the pass before it and becomes the reference of the next one. A
+  /// pass that `waits` clears the reference. Record `pass`.
   package mutating func settlePass(_ use: String, k: Int, waits: Bool) -> PassVerdict {
     let now = geometry
     let verdict: PassVerdict = waits ? .waiting : reference.map { now.isStill(since: $0) ? .still : .moved } ?? .first
     reference = waits ? nil : now
-    if isMounted { record("pass", ["use": .string(use), "k": .int(k), "verdict": .string(verdict.rawValue)]) }
+    recordPass(use, k, verdict)
     return verdict
+  }
+
+  /// A settle pass whose measure is the caller's: what it measured stands in the `frame` records. Record `pass`.
+  package mutating func notePass(_ use: String, k: Int, isStill: Bool) { recordPass(use, k, isStill ? .still : .moved) }
+
+  private mutating func recordPass(_ use: String, _ k: Int, _ verdict: PassVerdict) {
+    if isMounted { record("pass", ["use": .string(use), "n": .int(k), "verdict": .string(verdict.rawValue)]) }
   }
 
   /// Clears the reference: the next pass is a first one.
   package mutating func resetPasses() { reference = nil }
 
-  /// Makes the layout of now the reference, for passes whose first one counts.
-  package mutating func setReference() { reference = geometry }
-
   // MARK: Records
 
   /// The records since the last time, in order. If offset, content height or a visible row has changed since the last `frame` record of this
-  /// mount, another one closes them; lengths count to the thousandth, as they are written.
+  /// mount, another one closes them; lengths count to the thousandth, as they are written. Before the first snapshot there is nothing to see.
   package mutating func takeRecords() -> [ScreenRecord] {
-    if isMounted, isLaidOut { recordFrame() }
+    if isMounted, hasList, isLaidOut { recordFrame() }
     defer { records = [] }
     return records
   }

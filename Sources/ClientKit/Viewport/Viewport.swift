@@ -23,12 +23,17 @@ package struct Viewport: Sendable {
   package internal(set) var ids: [String] = []
   /// Cells measured so far: one for each row that is shown with a content that it did not have when last measured.
   package internal(set) var measurings = 0
-  /// Rows that become visible for the first time prepare at least this long.
+  /// Rows that prepare and become visible for the first time take at least this long.
   package var slowPreparation = Interval.zero
   /// Applying a snapshot takes this long.
   package var slowApplying = Interval.zero
 
+  /// What layout passes of the list's own (a finished preparation) keep in place; none after a mount.
+  package var standingPin = Pin.none
+
   var isMounted = false
+  /// A snapshot was applied since the mount.
+  var hasList = false
   var rows: [Row] = []
   /// Newest content given for each row of the snapshot, by position.
   var newest: [Cell] = []
@@ -84,6 +89,7 @@ package struct Viewport: Sendable {
     offset = -device.insetTop
     motion = .rest
     (ids, rows, newest, newestVersion, positions, index, onScreen) = ([], [], [], 0, [:], HeightIndex(), [])
+    (standingPin, hasList) = (.none, false)
     (applyingUntil, reference, recorded) = (nil, nil, nil)
     for id in preparing.keys { seen.remove(id) }
     preparing = [:]
