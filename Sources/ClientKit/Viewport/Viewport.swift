@@ -73,7 +73,7 @@ package struct Viewport: Sendable {
   /// A new, empty view appears: record `mount`.
   package mutating func mount(at now: Instant) {
     clear()
-    (isMounted, isLaidOut) = (true, true)
+    isMounted = true
     record("mount")
   }
 
