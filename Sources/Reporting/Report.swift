@@ -27,6 +27,8 @@ package struct Report: Sendable {
   package var traceHash: String?
   /// Findings in order of weight; made from the judgement.
   package let findings: [Finding]
+  /// What the screen did; made from the trace and the broken claims.
+  let screen: ScreenStory
 
   package init(
     trace: Trace, judgement: Judgement, system: String, tool: String, rules: [RuleReport] = [], figures: [Figure] = [],
@@ -46,6 +48,11 @@ package struct Report: Sendable {
     self.proof = proof
     self.traceHash = traceHash
     findings = Finding.all(of: judgement, trace)
+    var broken: [Int: [String]] = [:]
+    for claim in judgement.claims where claim.verdict == .broken {
+      for entry in claim.violations.flatMap(\.evidence).uniqued { broken[entry, default: []].append(claim.id) }
+    }
+    screen = ScreenStory(trace, end: Report.end(of: trace)) { broken[$0] ?? [] }
   }
 
   package var header: RunHeader { trace.header }
@@ -108,15 +115,16 @@ package struct Report: Sendable {
     let touched = judgement.messages.filter { !$0.faults.isEmpty }.sorted { (Int($0.id.dropFirst()) ?? 0) < (Int($1.id.dropFirst()) ?? 0) }
     let fired = rules.reduce(0) { $0 + $1.fired }
     if fired > 0 {
+      let names = touched.map(\.id) + screen.holds.filter { !$0.rules.isEmpty }.map(\.id)
       let who =
-        touched.isEmpty
-        ? "They touched no message" : "Touched: " + Prose.list(touched.prefix(8).map(\.id)) + (touched.count > 8 ? " and more" : "")
+        names.isEmpty ? "They touched no message" : "Touched: " + Prose.list(Array(names.prefix(8))) + (names.count > 8 ? " and more" : "")
       lines.append("\(Prose.count(fired, "fault")) fired. \(who).")
     } else if !rules.isEmpty {
       lines.append("No fault fired.")
     } else {
       lines.append("No faults were asked for.")
     }
+    if !screen.holds.isEmpty { lines.append(HeldUpdate.summary(screen.holds)) }
     var open: [String] = []
     if !silentRules.isEmpty { open.append("\(silentRules.count) of \(Prose.count(rules.count, "rule")) never fired") }
     let untested = judgement.count(.untested)
@@ -201,5 +209,6 @@ package struct Report: Sendable {
   }
 
   /// Instant of the last entry, or the end of the header when that is later.
-  package var end: Instant { max(trace.entries.last?.at ?? .zero, header.end) }
+  package var end: Instant { Report.end(of: trace) }
+  private static func end(of trace: Trace) -> Instant { max(trace.entries.last?.at ?? .zero, trace.header.end) }
 }

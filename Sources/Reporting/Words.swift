@@ -121,6 +121,8 @@ package struct TraceLine: Hashable, Sendable {
   }
 
   private static func plain(_ value: JSON) -> String {
+    // Lists of rows, ids and places fill lines and tell little: how many there are tells more.
+    if let list = value.array, list.count > 3 { return Prose.number(list.count) }
     let text = value.string ?? JSONWriter.text(value)
     return Columns.cut(Visible.text(text), to: 96)
   }

@@ -17,7 +17,7 @@ import Testing
     Issue.record("\(name) differs from byte \(place) on, near: \(found)")
   }
 
-  @Test(arguments: ["held", "broken", "hostile", "empty"])
+  @Test(arguments: ["held", "broken", "hostile", "empty", "drag"])
   func `each format gives the expected bytes`(scene: String) throws {
     let report = GoldenTests.report(scene)
     try check(TextReport.bytes(report), "\(scene).txt")
@@ -31,6 +31,7 @@ import Testing
     case "held": Scenes.held()
     case "broken": Scenes.broken()
     case "hostile": Scenes.hostile()
+    case "drag": Scenes.drag()
     default: Scenes.empty()
     }
   }

@@ -123,7 +123,7 @@ import Wire
 }
 
 @Suite struct FormatTests {
-  static let scenes = ["held", "broken", "hostile", "empty"]
+  static let scenes = ["held", "broken", "hostile", "empty", "drag"]
 
   @Test(arguments: scenes) func `equal reports give equal bytes in every format`(scene: String) {
     let (one, two) = (GoldenTests.report(scene), GoldenTests.report(scene))
@@ -200,9 +200,11 @@ import Wire
     #expect(page.components(separatedBy: "<style").count == 2)
     #expect(page.components(separatedBy: "<script").count == 3)
     #expect(page.components(separatedBy: "</script>").count == 3)
-    for part in [" style=", " src=", " onload", "<link", "url(", "@import", "http:", "https:", "Markup(", "<img", "<iframe"] {
+    for part in [" style=", " src=", " onload", "<link", "@import", "http:", "https:", "Markup(", "<img", "<iframe"] {
       #expect(!page.contains(part), "\(part)")
     }
+    // Patterns of this page only.
+    #expect(page.components(separatedBy: "url(").dropFirst().allSatisfy { $0.hasPrefix("#p-") })
     #expect(!page.unicodeScalars.contains { $0 != "\n" && Visible.acts($0) })
     #expect(page.components(separatedBy: "<h1").count == 2)
   }

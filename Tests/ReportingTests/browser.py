@@ -16,7 +16,10 @@ COUNTS = {
     "sections": "main section",
     "findings": "article.finding",
     "messages": "#delivery tbody tr",
-    "lanes": "#wire .lane svg[role=img]",
+    "figures": "#rendering .figr",
+    "charts": "#rendering .chart, #rendering .bars",
+    "holds": "#rendering .hl tbody tr",
+    "lanes": "#timeline .lane > svg[role=img]",
     "claims": "#claims [id^='c-']",
     "elements": "*",
 }

@@ -7,6 +7,9 @@ import Wire
 /// report, one after the other; what later versions add (phone, film strip, zoom) becomes further sections, and reads the data block
 /// `#report`, which is `report.json`.
 package enum HTMLReport {
+  /// Samples of a figure in the data block of the page: `report.json` has all.
+  private static let sampleLimit = 500
+
   package static func bytes(_ report: Report) -> [UInt8] { Array(page(report).text.utf8) }
 
   static func page(_ report: Report) -> Markup {
@@ -31,9 +34,9 @@ package enum HTMLReport {
       \(Glyphs.definitions)
       <header class="top"><div class="bar"><span class="brand">\(report.differences.isEmpty ? "" : Glyphs.faultIcon)\(Glyphs.icon(report.verdict))chatbench</span><span class="run"><bdi>\(run)</bdi></span>\(navigation(report))</div></header>
       <main id="main">
-      \(divergenceNotice(report))\(verdict(report))\(findings(report))\(DeliverySection.markup(report))\(figures(report))\(WireTrack.section(report))\(divergences(report))\(faults(report))\(claims(report))\(about(report))</main>
+      \(divergenceNotice(report))\(verdict(report))\(findings(report))\(DeliverySection.markup(report))\(RenderingSection.markup(report))\(Timeline.section(report))\(divergences(report))\(faults(report))\(claims(report))\(about(report))</main>
       <footer><p>Everything here is in this file; nothing is loaded and nothing is sent. Times are virtual: m:ss.mmm since the start of the run.</p></footer>
-      <script type="application/json" id="report">\(Markup.data(JSONWriter.compact(JSONReport.json(report))))</script>
+      <script type="application/json" id="report">\(Markup.data(JSONWriter.compact(JSONReport.json(report, sampleLimit: sampleLimit))))</script>
       <script>\(Markup(stringLiteral: Style.script))</script>
       </body>
       </html>
@@ -47,8 +50,11 @@ package enum HTMLReport {
       "<a href=\"#findings\">Findings \(broken)</a>",
       "<a href=\"#delivery\">Delivery <b>\(report.judgement.messages.count)</b></a>",
     ]
-    if !report.figures.isEmpty { links.append("<a href=\"#figures\">Figures <b>\(report.figures.count)</b></a>") }
-    links.append("<a href=\"#wire\">Wire</a>")
+    if !report.figures.isEmpty || !report.screen.isEmpty {
+      links.append("<a href=\"#rendering\">Rendering <b>\(report.figures.count)</b></a>")
+    }
+    if !report.screen.holds.isEmpty { links.append("<a href=\"#held\">Held <b>\(report.screen.holds.count)</b></a>") }
+    links.append("<a href=\"#timeline\">Timeline</a>")
     if hasDivergences(report) { links.append("<a href=\"#divergence\">Divergence <b>\(report.differences.count)</b></a>") }
     links.append("<a href=\"#faults\">Faults <b>\(report.rules.count)</b></a>")
     links.append("<a href=\"#claims\">Claims <b>\(report.judgement.claims.count)</b></a>")
@@ -152,12 +158,14 @@ package enum HTMLReport {
       facts += "<dt>At fault</dt><dd>\(Glyphs.icon(.broken)) \(finding.atFault)</dd>"
       facts +=
         "<dt>Claims</dt><dd>\(Markup.joined(finding.claims.map { "<a href=\"#c-\(anchor($0.id))\">\($0.id)</a> \($0.title.prefix(1).lowercased() + $0.title.dropFirst())" }, ", "))</dd>"
-      let figure = finding.message.map(SequenceFigure.markup) ?? ""
+      let hold = report.screen.holds.first { hold in finding.claims.contains { hold.claims.contains($0.id) } }
+      let figure = finding.message.map(SequenceFigure.markup) ?? hold.map(HoldFigure.markup) ?? ""
       let row: Markup = finding.message.map { "<a href=\"#\($0.id.lowercased())\">\($0.id) in the delivery table</a> " } ?? ""
+      let held: Markup = hold.map { "<a href=\"#\($0.id.lowercased())\">\($0.id) among the held updates</a> " } ?? ""
       return """
         <article class="finding" id="\(id)" aria-labelledby="h-\(id)"><h3 id="h-\(id)"><span class="n">\(finding.id)</span>\(Markup.bdi(finding.title))</h3>
-        <div class="fg\(finding.message == nil ? " one" : "")"><dl class="kv">\(facts)</dl>\(figure)</div>
-        \(evidence(finding))<p class="go">\(row)<a href="#wire">The wire</a></p></article>
+        <div class="fg\(finding.message == nil && hold == nil ? " one" : "")"><dl class="kv">\(facts)</dl>\(figure)</div>
+        \(evidence(finding))<p class="go">\(row)\(held)<a href="#timeline">The timeline</a></p></article>
 
         """
     }
@@ -176,7 +184,7 @@ package enum HTMLReport {
       let line = evidence.line
       let head =
         Columns.pad(String(line.index), to: width, right: true) + "  " + Columns.pad("\(line.at)", to: 8, right: true) + "  "
-        + Columns.pad(line.party, to: 6) + Columns.pad(line.kind, to: 11) + " "
+        + Columns.pad(line.party, to: 8) + Columns.pad(line.kind, to: 11) + " "
       let body: Markup = "\(head)\(Markup.bdi(line.rest))"
       lines.append(
         evidence.decides ? "<mark>\(body)</mark>   <i>← decides</i>" : line.isFault ? "<span class=\"flt\">\(body)</span>" : body)
@@ -187,24 +195,6 @@ package enum HTMLReport {
       <pre class="tr" tabindex="0" role="region" aria-label="Trace entries of finding \(finding.id)">\(Markup.joined(lines, "\n"))</pre></div>
 
       """
-  }
-
-  private static func figures(_ report: Report) -> Markup {
-    if report.figures.isEmpty { return "" }
-    let over = report.figures.count { $0.held == false }
-    let rows: [Markup] = report.figures.map { figure in
-      let mark: Markup =
-        figure.held.map { $0 ? "\(Glyphs.icon(.held)) held" : "<span class=\"bad v\">\(Glyphs.icon(.broken)) over</span>" }
-        ?? "<span class=\"dim\">no limit</span>"
-      let value = Prose.number(figure.value) + (figure.unit.isEmpty ? "" : "\u{a0}\(figure.unit)")
-      return
-        "<tr><th scope=\"row\">\(figure.title)<small>\(figure.definition)</small></th><td class=\"r v\">\(value)</td><td class=\"r\">\(figure.limit ?? "none")</td><td>\(mark)</td></tr>"
-    }
-    return section(
-      "figures", "Figures",
-      "\(Prose.capitalised(Prose.count(report.figures.count, "figure"))); \(over == 0 ? "none is" : over == 1 ? "one is" : "\(over) are") over its limit. Virtual time has no noise, so each value is exact.",
-      "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Figure</th><th scope=\"col\" class=\"r\">Value</th><th scope=\"col\" class=\"r\">Limit</th><th scope=\"col\">Verdict</th></tr></thead><tbody>\(rows)</tbody></table></div>"
-    )
   }
 
   private static func hasDivergences(_ report: Report) -> Bool { !report.divergences.isEmpty || !report.cannotSay.isEmpty }
@@ -244,8 +234,10 @@ package enum HTMLReport {
     var body: Markup = ""
     if !report.rules.isEmpty {
       let rows: [Markup] = report.rules.map { rule in
-        let touched = report.judgement.messages.filter { $0.faults.contains { $0.rule == rule.number } }.sorted { $0.number < $1.number }
-        let links = Markup.joined(touched.prefix(20).map { "<a href=\"#\($0.id.lowercased())\">\($0.id)</a>" }, ", ")
+        let touched =
+          report.judgement.messages.filter { $0.faults.contains { $0.rule == rule.number } }.sorted { $0.number < $1.number }.map(\.id)
+          + report.screen.holds.filter { $0.rules.contains(rule.number) }.map(\.id)
+        let links = Markup.joined(touched.prefix(20).map { "<a href=\"#\($0.lowercased())\">\($0)</a>" }, ", ")
         let when: Markup =
           rule.fired > 0
           ? "\(TextReport.span(rule))"
@@ -255,7 +247,7 @@ package enum HTMLReport {
       }
       body += """
         <div class="scroll wide" tabindex="0" role="region" aria-label="Rules"><table><thead><tr><th scope="col">Rule</th><th scope="col">What</th><th scope="col" class="r">Candidates</th>\
-        <th scope="col" class="r">Fired</th><th scope="col">First – last</th><th scope="col">Messages touched</th></tr></thead><tbody>\(rows)</tbody></table></div>
+        <th scope="col" class="r">Fired</th><th scope="col">First – last</th><th scope="col">Touched</th></tr></thead><tbody>\(rows)</tbody></table></div>
         """
     }
     let past = report.judgement.messages.flatMap { message in message.faults.filter { $0.condition != nil }.map { (message.id, $0) } }
@@ -348,6 +340,10 @@ enum Glyphs {
     <symbol id="g-rcpt" overflow="visible"><circle class="go2" r="3.5"/></symbol>\
     <symbol id="g-drop" overflow="visible"><path class="gx" d="M-4-4L4 4M4-4L-4 4"/></symbol>\
     <symbol id="g-flt" overflow="visible"><path class="gf" d="M0-5L5 4H-5z"/></symbol>\
+    <symbol id="g-bad" overflow="visible"><path class="gbx" d="M-4-4L4 4M4-4L-4 4"/></symbol>\
+    <pattern id="p-held" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="pfill" width="6" height="6"/><path class="pline" d="M0 0V6"/></pattern>\
+    <pattern id="p-slow" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path class="pslow" d="M0 0V5"/></pattern>\
+    <pattern id="p-gone" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)"><path class="pslow" d="M0 0V7"/></pattern>\
     <symbol id="g-done" overflow="visible"><rect class="g" x="-3.5" y="-3.5" width="7" height="7"/></symbol>\
     </defs></svg>
     """

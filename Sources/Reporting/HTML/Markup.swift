@@ -23,6 +23,7 @@ struct Markup: ExpressibleByStringInterpolation, Sendable {
     mutating func appendInterpolation(_ parts: [Markup]) { for part in parts { text += part.text } }
   }
 
+  static func + (left: Markup, right: Markup) -> Markup { "\(left)\(right)" }
   static func += (left: inout Markup, right: Markup) { left.text += right.text }
 
   static func joined(_ parts: [Markup], _ separator: Markup) -> Markup {

@@ -6,7 +6,7 @@ enum Style {
   static let sheet = light + dark + base + parts + tables + figures + narrow + print
 
   private static let tokens = """
-    --bg:#fff;--wash:#f6f7f8;--badw:#fdf0ee;--faultw:#fff3d6;--line:#d8dce1;--ink:#16191d;--ink2:#454d57;--ink3:#5f6873;\
+    --bg:#fff;--wash:#f6f7f8;--badw:#fdf0ee;--faultw:#fff3d6;--accentw:#e8f0fb;--line:#d8dce1;--ink:#16191d;--ink2:#454d57;--ink3:#5f6873;\
     --mark:#7d8691;--accent:#0b57b5;--bad:#b1201a;--fault:#855000;--ok:#1b6843;--unk:#5a4a9c
     """
   private static let light = """
@@ -16,7 +16,7 @@ enum Style {
 
     """
   private static let dark = """
-    @media (prefers-color-scheme:dark){:root{--bg:#131518;--wash:#1b1e22;--badw:#2c1614;--faultw:#2b2210;--line:#30353c;--ink:#e7eaed;\
+    @media (prefers-color-scheme:dark){:root{--bg:#131518;--wash:#1b1e22;--badw:#2c1614;--faultw:#2b2210;--accentw:#1a2840;--line:#30353c;--ink:#e7eaed;\
     --ink2:#b9c0c8;--ink3:#939ca7;--mark:#77808b;--accent:#82b4ff;--bad:#ff8f82;--fault:#e8b560;--ok:#71c898;--unk:#b7a9f2}}
 
     """
@@ -146,21 +146,71 @@ enum Style {
     .fig text.red{fill:var(--bad);font-weight:600}
     .fig text.amb{fill:var(--fault);font-weight:600;paint-order:stroke;stroke:var(--bg);stroke-width:4px}
     .fig text.dimt{fill:var(--ink3)}
-    .g{fill:var(--ink)}.gb{fill:var(--bad)}
+    .g{fill:var(--ink)}.gb{fill:var(--bad);stroke:var(--bg)}
     .gx{stroke:var(--fault);stroke-width:2;fill:none}
     .gf{stroke:var(--fault);stroke-width:1.75;fill:var(--bg)}
     .go2{fill:var(--bg);stroke:var(--ink2);stroke-width:1.5}
     .ln{stroke:var(--mark);stroke-width:1.25;fill:none}
     .ln.wait{stroke-dasharray:3 3}
-    .wire{margin-top:12px;min-width:560px;border-bottom:1px solid var(--line)}
+    .gbx{stroke:var(--bad);stroke-width:2.2;fill:none}
+    .pfill{fill:var(--faultw)}.pline{stroke:var(--fault);stroke-width:1.5}.pslow{stroke:var(--mark);stroke-width:1.25}
+    .held{fill:url(#p-held);stroke:var(--fault)}
+    .late{fill:var(--fault);stroke:var(--fault)}
+    .slow{fill:url(#p-slow);stroke:var(--mark)}
+    .absent{fill:url(#p-gone);stroke:var(--ink2)}
+    .away{fill:var(--bg);stroke:var(--mark);stroke-dasharray:3 3}
+    .plainb{fill:var(--wash);stroke:var(--mark)}
+    .finger{fill:var(--accentw);stroke:var(--accent)}
+    .byself{fill:var(--mark);stroke:none}
+    .many{stroke:none}
+    .barv{fill:var(--mark);stroke:none}.barb{fill:var(--bad);stroke:none}
+    .low{stroke:var(--bg);stroke-width:1;fill:none;vector-effect:non-scaling-stroke}
+    .lim{stroke:var(--ink);stroke-width:1.25;stroke-dasharray:4 3;fill:none}
+    .ax{stroke:var(--line)}
+    .own{stroke:var(--ink);stroke-width:2;fill:none}
+    .arrow{stroke:var(--ink2);stroke-dasharray:2 3;fill:none}
+    text.halo,.halo{paint-order:stroke;stroke:var(--bg);stroke-width:3px;stroke-linejoin:round;fill:var(--ink)}
+    text.red.halo{fill:var(--bad);font-weight:600}
+    .chart text.dimt,.wire text.dimt{fill:var(--ink3)}
+    .chart{max-width:560px}
+    .figs{margin-top:12px}
+    .figr{display:grid;grid-template-columns:minmax(0,4fr) minmax(0,3fr) minmax(0,5fr);gap:8px 40px;padding:16px 0;border-bottom:1px solid var(--line)}
+    .figr h3{font-size:13px;line-height:18px}
+    .figr p{font-size:12.5px;line-height:18px;color:var(--ink3);max-width:56ch}
+    .figr .note{margin-top:4px;max-width:none}
+    .val b{font-size:16px;line-height:20px;font-weight:650}
+    .val small{display:block;font-size:12px;line-height:16px;color:var(--ink3);margin-top:2px}
+    .bars div{display:grid;grid-template-columns:62px minmax(0,1fr) 84px;gap:10px;align-items:center;font-size:12px;line-height:20px;color:var(--ink3);\
+    max-width:560px}
+    .bars div>:last-child{color:var(--ink)}
+    .bars div>.bad:last-child{color:var(--bad)}
+    h3.big{font-size:16px;line-height:24px;margin-top:32px}
+    h4.mt{margin-top:16px}
+    .hl .life{width:22%;min-width:150px}
+    .hl td{overflow-wrap:anywhere}
+    .hl td:first-child{white-space:nowrap}
+    td .t2,td small{display:block}
+    .wire{margin-top:12px;min-width:860px;border-bottom:1px solid var(--line);position:relative;isolation:isolate}
+    .bg{position:absolute;left:var(--label);top:0;width:calc(100% - var(--label));height:100%;z-index:-1;overflow:hidden}
+    .wire .fband{fill:var(--faultw)}.wire .gone{fill:var(--line)}
+    .track{margin:0;font-size:12px;border-top:1px solid var(--line)}
+    .track summary{padding:2px 0;border-top:0;list-style:none}
+    .track summary::-webkit-details-marker{display:none}
+    .track summary b::before{content:"▸ ";color:var(--ink3)}
+    .track[open] summary b::before{content:"▾ "}
+    .wire text.red{fill:var(--bad);font-weight:600}
+    .wire text.amb{fill:var(--fault);font-weight:600;paint-order:stroke;stroke:var(--bg);stroke-width:3px}
     .lane{display:grid;grid-template-columns:var(--label) minmax(0,1fr);align-items:center;border-top:1px solid var(--line)}
     .lane.sub{border-top:0}
-    .lane p{font-size:12px;line-height:16px;color:var(--ink3);display:flex;justify-content:space-between;padding-right:12px}
+    .lane p{font-size:12px;line-height:16px;color:var(--ink3);display:flex;justify-content:space-between;align-items:center;padding-right:12px;\
+    position:sticky;left:0;background:var(--bg);align-self:stretch;z-index:1}
     .lane p b{color:var(--ink);font-weight:600}
     .lane>svg{width:100%}
-    .wire path{fill:none;stroke:var(--mark);stroke-width:1.25;vector-effect:non-scaling-stroke}
-    .wire path.key1{stroke:var(--ink);stroke-width:2}
-    .wire .quiet{fill:var(--wash)}
+    .wire path:not([class]){fill:none;stroke:var(--mark);stroke-width:1.25;vector-effect:non-scaling-stroke}
+    .wire path.key1{fill:none;stroke:var(--ink);stroke-width:1.5;vector-effect:non-scaling-stroke}
+    .wire path.fm{fill:none;stroke:var(--fault);stroke-width:1.25;vector-effect:non-scaling-stroke}
+    .quiet{fill:var(--wash)}
+    .key .quiet{stroke:var(--line)}
     .wire .up{fill:var(--mark)}
     .wire svg svg{overflow:hidden}
 
@@ -180,12 +230,27 @@ enum Style {
     .dl tr.hot>:first-child{box-shadow:none}
 
     """
+  private static let holdCards = """
+    .hl table,.hl tbody{display:block}
+    .hl thead{display:none}
+    .hl table{border-top:1px solid var(--mark)}
+    .hl tr{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:8px 20px;border-bottom:1px solid var(--line);padding:12px 0}
+    .hl td{display:block;border:0;padding:0}
+    .hl td::before{content:attr(data-l);display:block;color:var(--ink3);font-size:12px;line-height:16px}
+    .hl td:first-child::before{content:none}
+    .hl td:first-child,.hl .life{grid-column:1/-1;width:auto}
+    .hl td:first-child>*{display:inline;margin-right:8px}
+    .hl tr.hot>*{background:none}
+    .hl tr.hot{background:var(--badw);box-shadow:-12px 0 var(--badw),-15px 0 var(--bad)}
+    .hl tr.hot>:first-child{box-shadow:none}
+
+    """
   private static let narrow = """
     @media screen and (max-width:1100px){\(cards).run{display:none}
     nav{gap:2px 12px}}
     @media screen and (max-width:820px){main,.bar,footer{padding-left:20px;padding-right:20px}
-    .why,.fg{grid-template-columns:minmax(0,1fr)}
-    h1{font-size:24px;line-height:31px}
+    .why,.fg,.figr{grid-template-columns:minmax(0,1fr)}
+    \(holdCards)h1{font-size:24px;line-height:31px}
     .list{columns:2}
     .top{position:static}
     .bar{flex-direction:column}
@@ -211,9 +276,10 @@ enum Style {
     h2,h3{break-after:avoid}
     pre.tr,.cmd{white-space:pre-wrap;overflow-wrap:anywhere}
     .why,.fg{grid-template-columns:minmax(0,1fr)}
+    .figr{grid-template-columns:minmax(0,4fr) minmax(0,3fr) minmax(0,5fr);gap:8px 16px;break-inside:avoid}
     .scroll{overflow:visible}.wire{min-width:0}
     .list{columns:2}
-    \(cards)}
+    \(cards)\(holdCards)}
 
     """
 

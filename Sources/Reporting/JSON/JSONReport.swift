@@ -11,7 +11,8 @@ package enum JSONReport {
   /// One line, members in a fixed order, with a newline at the end.
   package static func bytes(_ report: Report) -> [UInt8] { JSONWriter.compact(json(report)) + [UInt8(ascii: "\n")] }
 
-  package static func json(_ report: Report) -> JSON {
+  /// `sampleLimit`: at most this many samples of each figure, the least and the greatest of every stretch; nil for all of them.
+  package static func json(_ report: Report, sampleLimit: Int? = nil) -> JSON {
     let header = report.header
     return [
       "schema": .int(schema), "diverged": .bool(!report.differences.isEmpty),
@@ -29,9 +30,9 @@ package enum JSONReport {
         report.judgement.foreign.map {
           ["operation": .string($0.operation), "text": .string($0.text), "lane": $0.lane.map(JSON.string) ?? .null, "at": instant($0.at)]
         }),
-      "faults": .array(report.rules.map(rule)), "figures": .array(report.figures.map(figure)),
-      "audit": report.audit.map(JSON.string) ?? .null, "divergences": .array(report.divergences.map(divergence)),
-      "cannotSay": .array(report.cannotSay.map(JSON.string)),
+      "faults": .array(report.rules.map(rule)), "figures": .array(report.figures.map { figure($0, sampleLimit) }),
+      "holds": .array(report.screen.holds.map(hold)), "audit": report.audit.map(JSON.string) ?? .null,
+      "divergences": .array(report.divergences.map(divergence)), "cannotSay": .array(report.cannotSay.map(JSON.string)),
       "neverHappened": .array(report.neverHappened.map(JSON.string)),
       "findings": .array(
         report.findings.map { finding in
@@ -98,12 +99,77 @@ package enum JSONReport {
     ]
   }
 
-  private static func figure(_ figure: Figure) -> JSON {
-    [
+  private static func figure(_ figure: Figure, _ sampleLimit: Int?) -> JSON {
+    let samples = FigureSamples(figure)
+    let shown = sampleLimit.map { samples.thinned(to: $0) } ?? samples.samples
+    return [
       "id": .string(figure.id), "title": .string(figure.title), "definition": .string(figure.definition),
-      "value": figure.value.isFinite ? .double(figure.value) : .null, "unit": .string(figure.unit),
+      "value": number(figure.value), "unit": .string(figure.unit),
       "limit": figure.limit.map(JSON.string) ?? .null, "held": figure.held.map(JSON.bool) ?? .null,
+      "chart": figure.chart.map { .string($0.rawValue) } ?? .null, "bound": figure.bound.map(number) ?? .null,
+      "sampleCount": .int(samples.count),
+      "samples": .array(shown.map { .array([.integer($0.at.nanoseconds), number($0.value), .int($0.entry)]) }),
     ]
+  }
+
+  private static func number(_ value: Double) -> JSON {
+    if let whole = Int64(exactly: value), whole.magnitude < 1 << 53 { return .integer(whole) }
+    return value.isFinite ? .double(value) : .null
+  }
+
+  private static func hold(_ hold: HeldUpdate) -> JSON {
+    var outcome: JSONObject
+    switch hold.outcome {
+    case .applied(let applied):
+      outcome = [
+        "outcome": applied.waited ? "applied" : "overtaken", "appliedVersion": .int(applied.number), "appliedAt": instant(applied.at),
+        "appliedEntry": .int(applied.entry), "change": .string(applied.change), "reason": .null,
+      ]
+    case .dropped(let at, let entry, let why):
+      outcome = [
+        "outcome": "dropped", "appliedVersion": .null, "appliedAt": .null, "appliedEntry": .null, "change": .null, "reason": .string(why),
+        "droppedAt": instant(at), "droppedEntry": .int(entry),
+      ]
+    case .open:
+      outcome = [
+        "outcome": "open", "appliedVersion": .null, "appliedAt": .null, "appliedEntry": .null, "change": .null,
+        "reason": "the run ended",
+      ]
+    }
+    var object: JSONObject = [
+      "id": .string(hold.id), "host": .string(hold.host), "from": instant(hold.from), "until": instant(hold.until),
+      "durationNs": .integer(hold.duration.nanoseconds),
+      "causes": .array(
+        hold.phases.map {
+          [
+            "cause": .string($0.cause.rawValue), "from": instant($0.from), "entry": .int($0.entry),
+            "rule": $0.rule.map { .int($0) } ?? .null,
+          ]
+        }),
+      "versions": .array(
+        hold.versions.map {
+          [
+            "listVersion": .int($0.number), "at": instant($0.at), "entry": .int($0.entry), "live": $0.isLive.map(JSON.bool) ?? .null,
+            "applied": .bool($0.number == hold.applied?.number),
+          ]
+        }),
+      "freeAt": instant(hold.release?.at), "freeEntry": hold.release.map { .int($0.entry) } ?? .null,
+      "freeBy": hold.release.map { .string(words(of: $0.kind)) } ?? .null,
+      "signalled": hold.release.map { .bool($0.isSignalled) } ?? .null,
+      "afterFreeNs": hold.wait.map { .integer($0.nanoseconds) } ?? .null,
+    ]
+    object.members += outcome.members
+    object["rules"] = .array(hold.rules.map { .int($0) })
+    object["claims"] = .array(hold.claims.map(JSON.string))
+    return .object(object)
+  }
+
+  private static func words(of kind: HeldUpdate.Release.Kind) -> String {
+    switch kind {
+    case .rest: "rest"
+    case .placed: "placed"
+    case .live: "live"
+    }
   }
 
   private static func divergence(_ divergence: Divergence) -> JSON {

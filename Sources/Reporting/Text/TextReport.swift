@@ -17,7 +17,9 @@ package enum TextReport {
     verdict(report, &page)
     findings(report, &page)
     delivery(report, &page)
-    figures(report, &page)
+    rendering(report, &page)
+    held(report, &page)
+    screen(report, &page)
     divergences(report, &page)
     faults(report, &page)
     claims(report, &page)
@@ -66,7 +68,7 @@ package enum TextReport {
     )
   }
 
-  private static func claimCounts(_ report: Report) -> String {
+  static func claimCounts(_ report: Report) -> String {
     var parts = ["\(report.judgement.count(.broken)) broken", "\(report.judgement.count(.held)) held"]
     if report.judgement.count(.unknown) > 0 { parts.append("\(report.judgement.count(.unknown)) unknown") }
     parts.append("\(report.judgement.count(.untested)) untested")
@@ -141,20 +143,6 @@ package enum TextReport {
     }
     for id in report.neverHappened { page.paragraph("Never happened, nobody caused it: \(id).", head: "! ") }
     for void in report.voids { page.paragraph("Not done: \(void.intent), \(void.reason).", head: "! ") }
-  }
-
-  private static func figures(_ report: Report, _ page: inout Page) {
-    if report.figures.isEmpty { return }
-    page.section("FIGURES", "virtual time: each value is exact")
-    page.table(
-      ["", "figure", "value", "limit"],
-      report.figures.map { figure in
-        [
-          figure.held == false ? "x" : figure.held == true ? "." : " ", Visible.text(figure.title),
-          Prose.number(figure.value) + (figure.unit.isEmpty ? "" : " \(Visible.text(figure.unit))"),
-          figure.limit.map { Visible.text($0) } ?? "none",
-        ]
-      }, shrink: [3, 1], wrap: [1, 3])
   }
 
   private static func divergences(_ report: Report, _ page: inout Page) {
@@ -270,7 +258,7 @@ enum Facts {
 }
 
 /// Lines of the text report as they grow.
-private struct Page {
+struct Page {
   private(set) var text = ""
 
   /// Everything that leaves goes through here, so nothing in it can act on a terminal.
@@ -318,7 +306,7 @@ private struct Page {
     let line = evidence.line
     let head =
       (evidence.decides ? ">" : " ") + Columns.pad(String(line.index), to: 6, right: true) + "  "
-      + Columns.pad("\(line.at)", to: 8, right: true) + "  " + Columns.pad(line.party, to: 6) + Columns.pad(line.kind, to: 11) + " "
+      + Columns.pad("\(line.at)", to: 8, right: true) + "  " + Columns.pad(line.party, to: 8) + Columns.pad(line.kind, to: 11) + " "
     let indent = TextWidth.of(head) < 44 ? TextWidth.of(head) : 38
     for (index, part) in Columns.wrap(line.rest, to: TextReport.columns - indent).enumerated() {
       self.line((index == 0 ? head : String(repeating: " ", count: indent)) + part)
