@@ -212,7 +212,8 @@ import Wire
     older.does("older")
     older.advance(to: 60_000)
     #expect(older.requests(.load).isEmpty)
-    #expect(older.requests(.loadPageBefore).count == 1)
+    // The reveal asked once and was not answered, the user asks now.
+    #expect(older.requests(.loadPageBefore).count == 2)
 
     var empty = first()
     empty.answer(.load, CoreDriver.envelope(rows: [], state: ["type": "pending"]))
@@ -488,7 +489,7 @@ import Wire
     #expect(phone.noted("host.commit").last?["order"] == ["ses-01"])
     phone.answer(.loadThread, CoreDriver.envelope(rows: [CoreDriver.row("agent-reply", "t1", [1, 0])], cursor: "cur-t"))
     #expect(phone.rows == ["agent-reply:t1"])
-    phone.does("older")
+    phone.advance(to: 3_128)
     #expect(phone.last(.loadThreadPageBefore)?.params["threadId"] == "thr-9")
     phone.advance(to: 6_000)
     _ = phone.new()
@@ -571,17 +572,22 @@ import Wire
     #expect(phone.loads.first == "foreground 1")
   }
 
-  @Test func `older pages: rows go before the window, a page without news ends it, a late answer is dropped`() {
+  @Test
+  func `HB-OLDER-02 HB-OLDER-08 a page is stale after 8 s and its late answer dropped; pages add what is new, one without news ends them`()
+  {
     var phone = CoreDriver(CoreDriver.start(host: CoreDriver.envelope(cursor: "cur-1")))
     phone.up()
-    phone.does("older")
+    // The short chat's reveal asks for a page, which nobody answers: the cover lifts after 63 passes.
+    phone.advance(to: 128)
     let late = phone.last(.loadPageBefore)?.id ?? ""
+    phone.advance(to: 3_000)
     phone.does("older")
     #expect(phone.requests(.loadPageBefore).count == 1)
-    phone.advance(to: 7_999)
+    phone.advance(to: 8_127)
     #expect(phone.phone.holds(state: "loading-older"))
-    phone.advance(to: 8_000)
+    phone.advance(to: 8_128)
     #expect(!phone.phone.holds(state: "loading-older"))
+    #expect(phone.noted("older.end").last?["outcome"] == "stale")
     func page(_ rows: [JSON], _ cursor: String?) -> JSON {
       [
         "boundaryToken": "bt-0", "timeline": .array(rows), "hasOlderEntries": .bool(cursor != nil),
@@ -592,10 +598,14 @@ import Wire
     phone.answer(late, page([old], "cur-0"))
     #expect(phone.rows == ["user:op:op-0", "agent-reply:g1"])
     phone.does("older")
+    #expect(phone.requests(.loadPageBefore).count == 2)
     phone.answer(.loadPageBefore, page([old, CoreDriver.defaultRows[0]], "cur-0"))
     #expect(phone.rows == ["system:s0", "user:op:op-0", "agent-reply:g1"])
+    phone.advance(to: 9_000)
     phone.does("older")
+    #expect(phone.requests(.loadPageBefore).count == 3)
     phone.answer(.loadPageBefore, page([], "cur-0"))
+    phone.advance(to: 10_000)
     phone.does("older")
     #expect(phone.requests(.loadPageBefore).count == 3)
   }

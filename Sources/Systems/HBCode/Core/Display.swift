@@ -8,11 +8,21 @@ package struct DisplayRow: Hashable, Sendable {
   package var id: String
   package var origin: Origin
   package var text: String
+  /// What the cell draws: text, title and, for a message between sessions, label line and signal.
+  package var content: String
+  /// Height of this content in points (spec G.2).
+  package var height: Double
+  /// Replies and messages prepare their Markdown when they come on screen (spec G.2).
+  package var hasMarkdown: Bool
 
+  /// A row that the phone makes by itself: the message of an operation.
   package init(id: String, origin: Origin, text: String) {
     self.id = id
     self.origin = origin
     self.text = text
+    content = text
+    height = RowMeasure.height(.user, isMessage: false, text: text)
+    hasMarkdown = false
   }
 }
 
@@ -66,8 +76,19 @@ package struct Display: Hashable, Sendable {
 
 extension DisplayRow {
   init(_ row: Row, origin: Origin) {
-    let id: String
     if row.type == .user, let operation = row.operationId { id = Display.itemID(operation: operation) } else { id = row.identity }
-    self.init(id: id, origin: origin, text: row.text)
+    self.origin = origin
+    text = row.text
+    let isMessage = row.message != nil
+    height = RowMeasure.height(row.type, isMessage: isMessage, text: row.text)
+    hasMarkdown = isMessage || row.type == .agentReply
+    guard row.title != nil || isMessage else {
+      content = row.text
+      return
+    }
+    // Parts that cannot run into each other.
+    var parts = [row.title ?? "", row.text]
+    if let message = row.message { parts += [message.labelLine, message.delivery?.word ?? ""] }
+    content = parts.joined(separator: "\u{1F}")
   }
 }

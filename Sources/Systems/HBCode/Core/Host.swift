@@ -11,12 +11,18 @@ package struct OlderLoad: Hashable, Sendable {
   package private(set) var isInFlight = false
   /// A page added nothing and left the cursor as it was: no more until the next applied snapshot.
   package private(set) var isExhausted = false
+  /// Start of the latest page.
+  package private(set) var lastStart: Instant?
 
   package init() {}
 
-  package mutating func start() -> Int {
+  /// Whether a page may start as far as the spacing goes (HB-OLDER-01).
+  package func mayStart(at now: Instant) -> Bool { lastStart.map { now >= $0 + TimelineView.olderSpacing } ?? true }
+
+  package mutating func start(at now: Instant) -> Int {
     generation += 1
     isInFlight = true
+    lastStart = now
     return generation
   }
 
@@ -45,6 +51,7 @@ package struct Host: Sendable {
   package var scheduler: LoadScheduler
   package var intake = IntakeThrottle()
   package var cadence = LoadCadence()
+  package var throttle = RenderThrottle()
   package var older = OlderLoad()
   /// What is shown may be old: a load is due at the next activation at the latest (HB-LOAD-04).
   package var isStale = false

@@ -1,3 +1,4 @@
+import ClientKit
 import Contract
 import HBCodeDialect
 import Simulation
@@ -55,7 +56,20 @@ package struct Phone: ClientCore {
   /// The gesture that is being handled: `accepted` names it.
   var action: Gesture?
 
+  /// The mounted view of the chat on screen; its host is `screen`'s.
+  var view: TimelineView?
+  var isComposerOpen = false
+  var isPreviewOpen = false
+  var reduceMotion = false
+  /// Faults of the screen that stay in force.
+  var screenFaults: [ScreenFault] = []
+  var hasDisplayLink = false
+  /// The instant for which the timer of the list is armed.
+  var listDue: Instant?
+
   private var isScreenChanged = false
+  /// Only live overlay changes since the last look: they wait for their interval (HB-REND-01).
+  private var isLiveChanged = false
   private var isQueueChanged = false
   private var lastShown: (key: HostKey?, rows: [DisplayRow]) = (nil, [])
   private var lastQueue: (key: HostKey?, entries: [ShownEntry]) = (nil, [])
@@ -72,6 +86,7 @@ package struct Phone: ClientCore {
       startProblem = error
     }
     desktop = startState.desktop
+    reduceMotion = startState.measure.reduceMotion
   }
 
   package mutating func handle(_ input: Input, at now: Instant) -> [Effect] {
@@ -87,16 +102,22 @@ package struct Phone: ClientCore {
       action = gesture
       make(gesture)
       action = nil
-    case .displayFrame, .screen:
-      break
+    case .displayFrame: displayFrame()
+    case .screen(let fault): take(fault)
     case .lifecycle(let change):
       lifecycle(change)
     case .wallClockStepped(let step):
       wallShift = wallShift + step
     }
     refresh()
+    serveList()
     defer { out = [] }
     return out
+  }
+
+  private mutating func take(_ fault: ScreenFault) {
+    if case .loseStop = fault {} else { screenFaults.append(fault) }
+    view?.list.take(fault)
   }
 
   /// Epoch milliseconds that the device shows now; only stamps and the 48 h rule use them.
@@ -388,9 +409,18 @@ package struct Phone: ClientCore {
       if let screen, screen.name == name { startLoad(screen) }
     case .intake(let name)?:
       if let screen, screen.name == name { releaseIntake(screen) }
+    case .list(let name)?: if isMounted(name) { listFired() }
+    case .render(let name)?: if isMounted(name) { render(isLive: true) }
+    case .held(let name)?: if isMounted(name) { heldCheck() }
+    case .reveal(let name)?: if isMounted(name) { revealPass() }
+    case .restore(let name)?: if isMounted(name) { restorePass() }
+    case .restoreLive(let name)?: if isMounted(name) { restoreLiveOver() }
+    case .follow(let name)?: if isMounted(name) { followPass() }
     case nil: break
     }
   }
+
+  private func isMounted(_ name: String) -> Bool { view?.isMounted ?? false && view?.key.name == name }
 
   // MARK: Frames
 
@@ -712,11 +742,16 @@ package struct Phone: ClientCore {
   // MARK: What is on screen
 
   mutating func screenChanged() { isScreenChanged = true }
+  /// The overlay took a live event in.
+  mutating func liveChanged() { isLiveChanged = true }
 
   /// Notes what the screen shows, if it changed: rows with their origin, entries of the queue.
   private mutating func refresh() {
-    guard isScreenChanged else { return }
+    guard isScreenChanged || isLiveChanged else { return }
+    let isLive = !isScreenChanged
     isScreenChanged = false
+    isLiveChanged = false
+    defer { updateView(isLive: isLive) }
     guard let screen, let host = host(screen) else {
       lastShown = (nil, [])
       lastQueue = (nil, [])

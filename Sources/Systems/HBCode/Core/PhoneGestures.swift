@@ -1,3 +1,4 @@
+import ClientKit
 import Contract
 import HBCodeDialect
 import Simulation
@@ -17,6 +18,14 @@ extension Phone {
     ("checking", "an outbox check is in flight"),
     ("message-waiting", "a message of the chat on screen is not delivered yet"),
     ("unconfirmed", "the outcome of a mutation is unknown"),
+    ("covered", "the cover of a newly shown chat is up"),
+    ("dragging", "a finger is on the list"),
+    ("decelerating", "the list slows down after a drag"),
+    ("following", "the list scrolls to its end"),
+    ("update-held", "an update of the list waits for it to rest"),
+    ("restoring", "an older page is being put in place"),
+    ("preparing", "a visible row prepares its Markdown"),
+    ("composer-open", "the composer or a preview is open"),
   ]
 
   package func holds(state: String) -> Bool {
@@ -31,9 +40,20 @@ extension Phone {
     case "checking": requests.awaits(.outboxLoad)
     case "message-waiting": screen.flatMap { chains[$0.main]?.hasPending } ?? false
     case "unconfirmed": chains.keys.contains { chains[$0]?.hasUnknownOutcome ?? false }
+    case "covered": view?.isCovered ?? false
+    case "dragging": if case .dragging? = view?.list.motion { true } else { false }
+    case "decelerating": if case .decelerating? = view?.list.motion { true } else { false }
+    case "following": if case .following? = view?.list.motion { true } else { false }
+    case "update-held": view?.held.version != nil
+    case "restoring": view?.restore != nil
+    case "preparing": view?.list.isPreparing ?? false
+    case "composer-open": isComposerOpen || isPreviewOpen
     default: false
     }
   }
+
+  /// A list that a finger can move.
+  private var isListOnScreen: Bool { view?.isMounted ?? false && view?.isCovered == false }
 
   var screenHost: Host? { screen.flatMap(host) }
 
@@ -54,10 +74,16 @@ extension Phone {
     case .edit(let operation, _, _, _, _), .remove(let operation, _): return premise(ofEntry: operation, sendNow: false)
     case .sendNow(let operation, _): return premise(ofEntry: operation, sendNow: true)
     case .reorder(let queueId, _, _): return premise(ofReorder: queueId)
-    case .drag, .tapStatusBar, .scrollToLatest, .composer, .preview, .sheet, .reduceMotion: return screen == nil ? .waits : .holds
+    case .drag:
+      if case .dragging? = view?.list.motion { return .waits }
+      return isListOnScreen ? .holds : .waits
+    case .tapStatusBar, .scrollToLatest: return isListOnScreen ? .holds : .waits
+    case .composer, .preview, .sheet: return screen == nil ? .waits : .holds
+    case .reduceMotion: return .holds
     case .older:
-      guard let host = screenHost else { return .waits }
-      return host.timeline.pagination?.oldestCursor != nil && !host.older.isInFlight ? .holds : .waits
+      guard isListOnScreen, let host = screenHost else { return .waits }
+      if case .dragging? = view?.list.motion { return .waits }
+      return host.timeline.pagination?.oldestCursor != nil && !host.older.isInFlight && host.older.mayStart(at: now) ? .holds : .waits
     }
   }
 
@@ -120,10 +146,14 @@ extension Phone {
         chain.reorder(queueId: queueId, to: place, mutationId: mutationId, situation, &effects)
       }
     case .stop(_, let ids): stop(ids)
-    case .older:
-      guard let screen else { return refuse("no chat is on screen") }
-      loadOlder(screen)
-    case .drag, .tapStatusBar, .scrollToLatest, .composer, .preview, .sheet, .reduceMotion: refuse("nothing is on screen")
+    case .older: drawNearTop()
+    case .drag(let finger): drag(finger)
+    case .tapStatusBar: tapStatusBar()
+    case .scrollToLatest: scrollToLatest()
+    case .composer(let open): setComposer(open: open)
+    case .preview(let open): setPreview(open: open)
+    case .sheet(let open): note("ui", ["sheet": .string(open ? "open" : "closed")])
+    case .reduceMotion(let isOn): setReduceMotion(isOn)
     case .background: lifecycle(.background)
     case .foreground: lifecycle(.foreground)
     }

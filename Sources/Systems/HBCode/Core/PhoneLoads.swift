@@ -47,7 +47,7 @@ extension Phone {
     switch result.0 {
     case .used:
       noteOverlay(key, result.1, source: "event")
-      screenChanged()
+      liveChanged()
     case .refused: markStale(key, .epoch)
     case .ignored, .conflict: break
     }
@@ -110,7 +110,7 @@ extension Phone {
       host.isMarkedDuringLoad = false
       if advances { host.presentationEpoch += 1 }
     }
-    if advances { noteEpoch(key, cause: "unconfirmed-load") }
+    if advances { advanceEpoch(key, cause: "unconfirmed-load") }
     note(
       "load.start",
       [
@@ -122,13 +122,15 @@ extension Phone {
     send(key.thread == nil ? .load : .loadThread, params, .load(key, operation.fence, .latest))
   }
 
-  private mutating func noteEpoch(_ key: HostKey, cause: String) {
+  /// The presentation epoch went on (HB-EPOCH-02): the view begins anew.
+  private mutating func advanceEpoch(_ key: HostKey, cause: String) {
     guard let host = host(key) else { return }
     note(
       "epoch",
       [
         "host": .string(key.name), "viewport": .string(host.viewport), "n": .int(host.presentationEpoch), "cause": .string(cause),
       ])
+    epochAdvanced(key)
   }
 
   /// `load.end` of an operation whose answer will not be applied any more.
@@ -179,7 +181,7 @@ extension Phone {
     if replaced { dropOlder(key) }
     endLoad(key, isFailure: isFailure, applied: applied, replaced: replaced)
     if let report, report.tookOverlay, let live = self.host(key)?.timeline.live { noteOverlay(key, live, source: "snapshot") }
-    if replaced { noteEpoch(key, cause: "window-replaced") }
+    if replaced { advanceEpoch(key, cause: "window-replaced") }
     screenChanged()
     if !isFailure {
       reconcile(key)
@@ -258,11 +260,12 @@ extension Phone {
 
   // MARK: Older pages
 
-  mutating func loadOlder(_ key: HostKey) {
-    guard isUsable, let host = host(key), let page = host.timeline.pagination, page.hasOlderEntries, let cursor = page.oldestCursor,
-      !host.older.isInFlight, !host.older.isExhausted, let generation = update(key, { $0.older.start() })
-    else { return refuse("there is no older page to ask for now") }
-    note("older.start", ["host": .string(key.name), "n": .int(generation)])
+  /// Asks for the page before the window; the caller has checked `canAskOlder`. `by`: the reveal, or a scroll near the top.
+  mutating func loadOlder(_ key: HostKey, by cause: String) {
+    guard let page = host(key)?.timeline.pagination, let cursor = page.oldestCursor,
+      let generation = update(key, { [now] host in host.older.start(at: now) })
+    else { return }
+    note("older.start", ["host": .string(key.name), "n": .int(generation), "by": .string(cause)])
     var params: JSONObject = [
       "sessionId": .string(key.session), "cursor": .string(cursor), "boundaryToken": .string(page.boundaryToken),
       "limit": .int(OlderLoad.limit),
@@ -280,6 +283,7 @@ extension Phone {
       fields["reason"] = .string(failed.code)
       if case .error(let error) = failed.why, error.code == "cursor_expired" {
         note("older.end", fields)
+        olderLanded(key, isFailure: true, added: 0)
         return markStale(key, .epoch)
       }
     case .success(let json):
@@ -289,6 +293,7 @@ extension Phone {
         if added == 0, page.oldestCursor == host.timeline.pagination?.oldestCursor { update(key) { $0.older.exhaust() } }
         fields["outcome"] = "applied"
         fields["added"] = .int(added)
+        olderLanded(key, isFailure: false, added: added)
         screenChanged()
       } catch {
         fields["outcome"] = "failed"
@@ -297,18 +302,21 @@ extension Phone {
       }
     }
     note("older.end", fields)
+    if fields["outcome"] != "applied" { olderLanded(key, isFailure: true, added: 0) }
     reconcile(key)
   }
 
   mutating func dropOlder(_ key: HostKey) {
     guard let generation = host(key)?.older.generation, update(key, { $0.older.drop() }) ?? false else { return }
     note("older.end", ["host": .string(key.name), "n": .int(generation), "outcome": "fenced"])
+    olderLanded(key, isFailure: true, added: 0)
   }
 
   // MARK: Selection
 
   /// Shows a conversation: stages and commits its host, parks the one before, activates, holds, loads (HB-HOST-03, HB-LEASE-03).
   mutating func show(_ key: HostKey, reason: LoadReason) {
+    let before = screen
     leaveScreen()
     cache.stage(key.main)
     note("host.stage", ["key": .string(key.main.name)])
@@ -319,8 +327,13 @@ extension Phone {
     if key.thread != nil { viewer = Host(key) }
     screen = key
     select(key)
+    openView(key)
     screenChanged()
     note("host.activate", ["key": .string(key.name)])
+    if let before, before.main == key.main, before.thread != key.thread {
+      update(key) { $0.presentationEpoch += 1 }
+      advanceEpoch(key, cause: "thread")
+    }
     let isFresh = continuesFrom(key)
     update(key) { host in if isFresh { host.scheduler.activateFresh() } else { host.scheduler.activate(reason) } }
     armCadence(key, Phone.otherwise)
@@ -333,6 +346,7 @@ extension Phone {
   mutating func leaveScreen() {
     guard let key = screen, let host = host(key) else { return }
     dropOlder(key)
+    closeView(why: "unmount")
     let hadRequest = host.scheduler.isBusy
     let dropped = update(key) { host -> LoadScheduler.Operation? in
       if hadRequest { host.isStale = true }

@@ -21,7 +21,9 @@ import Wire
 ///   "replaySet": {"generation": 3, "scopes": {"desk-1|projects/garden|ses-01": {"order": ["op-1"], "operations":
 ///                 {"op-1": {"state": "pending", "entry": {…}, "firstSentAt": 1790000000000, "supersedes": "op-0"}}}}},
 ///   "hosts": [{"session": "ses-01", "envelope": { …11 keys of B.3… }, "counter": 0, "stale": false}],
-///   "drafts": {"ses-01": "half a sentence"}    // composer text of a main timeline
+///   "drafts": {"ses-01": "half a sentence"},   // composer text of a main timeline
+///   "screen": {"reduceMotion": false, "markdownMs": 0, "applyMs": 0,       // the headless screen (spec G.2)
+///              "heights": [{"id": "agent-reply:a-1", "text": "Hi", "height": 60}]}  // without a text: of every version
 /// }
 /// ```
 ///
@@ -51,6 +53,7 @@ package struct StartState: Sendable {
   package var replaySet: JSON?
   package var hosts: [HostStart] = []
   package var drafts: [(session: String, text: String)] = []
+  package var measure = RowMeasure()
 
   /// Nothing: no session, not connected.
   package init() {}
@@ -92,6 +95,7 @@ package struct StartState: Sendable {
             counter: max(0, element["counter"]?.int ?? 0), isStale: element["stale"]?.bool ?? false))
       } catch { throw JSONError(path: "\(path).envelope.\(error.at)", problem: error.reason) }
     }
+    measure = try RowMeasure(json: object["screen"])
     for member in object["drafts"]?.object?.members ?? [] {
       guard let text = member.value.string else { throw JSONError(path: "drafts.\(member.name)", problem: "expected a string") }
       drafts.append((member.name, text))
