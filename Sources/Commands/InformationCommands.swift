@@ -130,7 +130,7 @@ enum InformationCommands {
       let plan: FaultPlan
       do throws(FaultError) {
         plan = try BuiltInPlans.plan(
-          name, system: subject.system, seed: seed, start: facts.start, end: facts.end)
+          name, system: subject.system, seed: seed, start: facts.start, end: facts.end, intents: facts.intents)
       } catch {
         throw CommandFailure(.usage, "\(error)")
       }

@@ -71,12 +71,13 @@ enum RunChoice {
 
   static func settings(_ subject: RunSubject, _ arguments: Arguments) throws -> WorldSettings {
     let seed = try arguments.unsigned("seed") ?? 1
+    let user = try user(subject.system, arguments)
     return WorldSettings(
-      plan: try plan(subject, seed: seed, arguments), user: try user(subject.system, arguments), seed: seed,
+      plan: try plan(subject, user, seed: seed, arguments), user: user, seed: seed,
       withoutRecordedLosses: arguments.has("without-recorded-losses"), recordingName: subject.name)
   }
 
-  static func plan(_ subject: RunSubject, seed: UInt64, _ arguments: Arguments) throws -> FaultPlan {
+  private static func plan(_ subject: RunSubject, _ user: UserMode, seed: UInt64, _ arguments: Arguments) throws -> FaultPlan {
     let name = arguments["plan"] ?? "none"
     var plan: FaultPlan
     if name.hasSuffix(".json") || name.contains("/") {
@@ -89,7 +90,8 @@ enum RunChoice {
     } else {
       let facts = subject.scenario.facts
       do throws(FaultError) {
-        plan = try BuiltInPlans.plan(name, system: subject.system, seed: seed, start: facts.start, end: facts.end)
+        let intents = if case .script(let script) = user { script.intents } else { facts.intents }
+        plan = try BuiltInPlans.plan(name, system: subject.system, seed: seed, start: facts.start, end: facts.end, intents: intents)
       } catch {
         throw CommandFailure(.usage, "\(error)")
       }

@@ -17,10 +17,11 @@ package enum BuiltInPlans {
     ("everything", "a few rules drawn from all kinds of faults"),
   ]
 
-  /// The plan of that name. Throws `unknownPlan` with the nearest name.
+  /// The plan of that name. Throws `unknownPlan` with the nearest name. Where the user is known to make no drag (`intents`) none is held.
   package static func plan(
-    _ name: String, system: ChatSystem, seed: UInt64, start: Instant, end: Instant
+    _ name: String, system: ChatSystem, seed: UInt64, start: Instant, end: Instant, intents: [Intent]? = nil
   ) throws(FaultError) -> FaultPlan {
+    let userDrags = intents?.contains { $0.gesture.name == Gesture.drag } ?? true
     guard all.contains(where: { $0.name == name }) else {
       throw FaultError.unknownPlan(name, nearest: Nearest.name(to: name, among: all.map(\.name)))
     }
@@ -30,7 +31,7 @@ package enum BuiltInPlans {
     case "dropped-receipts": rules = system.mutations.map { on(.drop, .response, $0, .firstPerKey) }
     case "lost-submits": rules = system.mutations.map { on(.drop, .request, $0, .firstPerKey) }
     case "epoch-jumps": rules = (0..<3).map { FaultRule(.epochJump(lane: nil, by: 1 + $0 * 2), .at(draws.instant("jump", $0))) }
-    case "drag-held-updates": rules = dragHeldUpdates(system, draws)
+    case "drag-held-updates": rules = dragHeldUpdates(system, draws, userDrags: userDrags)
     case "late-snapshots": rules = system.snapshots.map { on(.delay(by: draws.length("late", 0, 600, 2_400)), .response, $0, .every(2)) }
     case "flaky-network":
       rules = (0..<3).map {
@@ -48,7 +49,7 @@ package enum BuiltInPlans {
     case "desktop-restart":
       rules = system.mutations.prefix(1).map { on(.restartServer(for: draws.length("pause", 0, 500, 4_000)), .request, $0, .nth(1)) }
       rules += (0..<2).map { FaultRule(.restartServer(for: draws.length("pause", 1 + $0, 500, 4_000)), .at(draws.instant("end", $0))) }
-    case "everything": rules = everything(system, draws)
+    case "everything": rules = everything(system, draws, userDrags: userDrags)
     default: break
     }
     return FaultPlan(name: name, rules: rules)
@@ -76,7 +77,7 @@ package enum BuiltInPlans {
 
   /// Fingers on the list when updates are sent: the first update of each kind for certain, then some of them as often as they come, so
   /// that a long recording has many; and two at drawn instants for whatever else goes on. None for a system without drags.
-  private static func dragHeldUpdates(_ system: ChatSystem, _ draws: Drawing) -> [FaultRule] {
+  private static func dragHeldUpdates(_ system: ChatSystem, _ draws: Drawing, userDrags: Bool) -> [FaultRule] {
     guard system.gestures.contains(where: { $0.name == Gesture.drag }) else { return [] }
     var rules: [FaultRule] = []
     let dragging = system.states.contains { $0.name == "dragging" } ? "dragging" : nil
@@ -89,11 +90,11 @@ package enum BuiltInPlans {
     for k in 0..<2 {
       rules.append(FaultRule(drag(draws, 1_000 + k, isFlick: k == 1), .at(draws.instant("drag", k))))
     }
-    rules.append(FaultRule(.holdDrag(for: draws.length("held", 0, 500, 2_500)), .drags(.all)))
+    if userDrags { rules.append(FaultRule(.holdDrag(for: draws.length("held", 0, 500, 2_500)), .drags(.all))) }
     return rules
   }
 
-  private static func everything(_ system: ChatSystem, _ draws: Drawing) -> [FaultRule] {
+  private static func everything(_ system: ChatSystem, _ draws: Drawing, userDrags: Bool) -> [FaultRule] {
     let hasDrags = system.gestures.contains { $0.name == Gesture.drag }
     let count = 4 + draws.index("count", 0, below: 5)
     let labels = system.labels.filter { $0.role != .other }
@@ -126,7 +127,7 @@ package enum BuiltInPlans {
       case 15: return FaultRule(.memoryPressure, instant)
       case 16: return FaultRule(.stepClock(by: draws.index("back", k, below: 2) == 0 ? pause : .zero - pause), instant)
       case 17: return on(drag(draws, k, isFlick: draws.index("flick", k, below: 2) == 0), event: update, nth)
-      case 18: return FaultRule(.holdDrag(for: pause), .drags(.all))
+      case 18 where userDrags: return FaultRule(.holdDrag(for: pause), .drags(.all))
       case 19: return on(.loseStop, event: update, nth)
       case 20: return FaultRule(.skipFrames(2 + draws.index("frames", k, below: 59)), instant)
       case 21: return FaultRule(.slowPreparation(draws.length("slow", k, 50, 900)), instant)

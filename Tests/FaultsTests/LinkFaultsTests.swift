@@ -211,6 +211,19 @@ struct BuiltInPlanTests {
     }
   }
 
+  @Test func `no drag is held of a user who makes none`() throws {
+    for (gesture, holds) in [("send", false), ("drag", true)] {
+      let intents = [Intent(id: "i", at: .zero, gesture: Gesture(gesture))]
+      for (name, seed) in [("drag-held-updates", 1)] + (1...40).map({ ("everything", $0) }) as [(String, UInt64)] {
+        let plan = try BuiltInPlans.plan(
+          name, system: .sample, seed: seed, start: .zero, end: .zero + .seconds(60), intents: intents)
+        let held = plan.rules.contains { if case .holdDrag = $0.action { true } else { false } }
+        if !holds { #expect(!held) }
+        if name == "drag-held-updates" { #expect(held == holds) }
+      }
+    }
+  }
+
   @Test func `a system without drags has no plan of drags, and everything draws none`() throws {
     var system = ChatSystem.sample
     system.gestures = [("send", [], "")]

@@ -32,7 +32,8 @@ package struct Story {
   package func plan(_ name: String) throws -> Story {
     var story = self
     story.settings.plan = try BuiltInPlans.plan(
-      name, system: system, seed: settings.seed, start: scenario.facts.start, end: scenario.facts.end)
+      name, system: system, seed: settings.seed, start: scenario.facts.start, end: scenario.facts.end,
+      intents: scenario.facts.intents)
     return story
   }
 
