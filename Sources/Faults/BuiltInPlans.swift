@@ -68,8 +68,8 @@ package enum BuiltInPlans {
   }
 
   /// A drag of 0.6 to 3 s; some lift with a velocity of 300 to 1,500 points per second, so that the list goes on by itself.
-  private static func drag(_ draws: Drawing, _ k: Int, isFlick: Bool) -> FaultAction {
-    let down = draws.index("direction", k, below: 2) == 0
+  private static func drag(_ draws: Drawing, _ k: Int, isFlick: Bool, down: Bool? = nil) -> FaultAction {
+    let down = down ?? (draws.index("direction", k, below: 2) == 0)
     let by = Double(40 + draws.index("distance", k, below: 361))
     let velocity = isFlick ? Double(300 + draws.index("velocity", k, below: 1_201)) : 0
     return .drag(for: draws.length("drag", k, 600, 3_000), by: down ? by : -by, velocity: down ? velocity : -velocity)
@@ -82,10 +82,12 @@ package enum BuiltInPlans {
     var rules: [FaultRule] = []
     let dragging = system.states.contains { $0.name == "dragging" } ? "dragging" : nil
     for (k, name) in system.updates.enumerated() {
+      // Mostly flicks leave the bottom of the list, where they go on for a while, and drags come back to it, where updates are seen.
+      let down = draws.index("away", k, below: 4) != 0
       rules.append(on(drag(draws, 4 * k, isFlick: false), event: name, .nth(1)))
-      rules.append(on(drag(draws, 4 * k + 1, isFlick: true), event: name, .every(9 + draws.index("flicks", k, below: 12))))
-      rules.append(on(drag(draws, 4 * k + 2, isFlick: false), event: name, .every(5 + draws.index("drags", k, below: 8))))
-      rules.append(on(.loseStop, event: name, .every(2 + draws.index("stops", k, below: 4)), while: dragging))
+      rules.append(on(drag(draws, 4 * k + 1, isFlick: true, down: down), event: name, .every(4 + draws.index("flicks", k, below: 7))))
+      rules.append(on(drag(draws, 4 * k + 2, isFlick: false, down: !down), event: name, .every(2 + draws.index("drags", k, below: 5))))
+      rules.append(on(.loseStop, event: name, .every(3 + draws.index("stops", k, below: 8)), while: dragging))
     }
     for k in 0..<2 {
       rules.append(FaultRule(drag(draws, 1_000 + k, isFlick: k == 1), .at(draws.instant("drag", k))))

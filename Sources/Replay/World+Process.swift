@@ -73,7 +73,10 @@ extension World {
       store[key] = bytes
       record(.core, "stored", ["key": .string(key), "bytes": .int(bytes.count)])
     case .note(let note): record(.core, note.kind, note.fields)
-    case .screen(let note): record(.screen, note.kind, note.fields)
+    case .screen(let note):
+      record(.screen, note.kind, note.fields)
+      // The loss has happened, or the list that it was for is gone.
+      if note.fields["signalled"] == false || note.kind == "unmount" { process?.losesStop = false }
     case .displayLink(let isOn):
       guard isOn != (process?.displayLink != nil) else { return }
       displayLinks += 1

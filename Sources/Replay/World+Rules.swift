@@ -46,12 +46,17 @@ extension World {
     // Not the world itself: a second copy of it would make each change of its rules' counts a copy too.
     let process = process
     let now = now
+    // What earlier frames of this moment have asked for comes first.
+    let asked = actions.map(\.action)
     return { action in
       switch action {
       case .drag:
-        guard let drag = action.drag, process?.fingerUntil.map({ $0 <= now }) ?? true else { return false }
+        guard let drag = action.drag, process?.fingerUntil.map({ $0 <= now }) ?? true, !asked.contains(where: { $0.drag != nil }) else {
+          return false
+        }
         return World.premise(of: Gesture(Gesture.drag, drag.fields), in: process) == .holds
-      case .loseStop, .skipFrames, .slowPreparation, .slowApplying: return process != nil
+      case .loseStop: return process.map { !$0.losesStop && !asked.contains(.loseStop) } ?? false
+      case .skipFrames, .slowPreparation, .slowApplying: return process != nil
       default: return true
       }
     }
@@ -109,6 +114,8 @@ extension World {
       give(.user(gesture))
       process?.fingerUntil = now + drag.length
     case .loseStop:
+      guard possibility()(action) else { return }
+      process?.losesStop = true
       record(.world, "screen", ["fault": .string(action.word), "rule": .int(rule)])
       give(.screen(.loseStop))
     case .skipFrames(let count):

@@ -146,6 +146,8 @@ package struct World: Sendable {
     var displayLink: Int?
     /// The finger on the list lifts at this instant.
     var fingerUntil: Instant?
+    /// A stop of this list will not be signalled, or one of the next list that has one.
+    var losesStop = false
   }
 
   let system: ChatSystem

@@ -104,6 +104,16 @@ struct ScreenFaultTests {
     #expect(heard == ["0:05.000", "0:06.000", "0:07.000", "0:09.000", "0:09.000"])
   }
 
+  @Test func `a stop is lost once: until then lose-stop has nothing to act on`() throws {
+    let sends = (0..<4).map { EchoScenario.send("m\($0)", "hi", at: 9_000 + $0 * 1_000) }
+    // The echo core signals no stop, so the loss waits until its process ends.
+    let told = try story(sends).faults("lose-stop,screen,on=event:message", "restart,app,at=11600ms,for=100ms").run()
+    // The new process gets three events again at one instant.
+    #expect(told.instants(.world, "screen") == ["0:09.450", "0:11.750"])
+    #expect(told.result.rules[0].candidates == 7)
+    #expect(told.result.rules[0].fired == 2)
+  }
+
   @Test func `skipped frames do not come, the next ones do; what is left over ends with the quiet phase`() throws {
     // Frames of 16,666,667 ns from 5 s on: 60 in a second.
     let all = try story([drag(at: 5_000, held: 900)]).run()
