@@ -11,7 +11,7 @@ import Wire
 /// A queue that stood before the recording began, and all that a user can do to it.
 @Suite struct ScenarioQueueTests {
   /// Three held entries, one of another session; a send, a steer, a move, a saved edit, a removal, Send now, a send.
-  private static let text = """
+  static let text = """
     {"end": 30, "oneWay": 0.02,
      "client": {"desktop": "desk-1", "project": "projects/garden", "sessions": [{"id": "ses-01", "agent": "codex"}]},
      "desktops": [{"id": "desk-1", "sessions": [{"id": "ses-01", "title": "Greenhouse", "overlay": {"settlementEpoch": 3},
@@ -25,11 +25,11 @@ import Wire
        {"at": 0.2, "user": {"do": "select", "session": "ses-01"}},
        {"at": 1, "user": {"do": "send", "text": "List", "ids": {"queueId": "q-1", "operationId": "op-1", "mutationId": "m-1"}}},
        {"at": 3, "user": {"do": "send", "text": "Skip", "ids": {"queueId": "q-2", "operationId": "op-2", "mutationId": "m-2"}}},
-       {"at": 9, "user": {"do": "reorder", "move": "q-c", "to": 0, "ids": {"mutationId": "m-r"}}},
-       {"at": 10.5, "user": {"do": "edit", "operation": "op-c", "text": "Frost at the weekend?", "then": "save", "createdAt": 1790000010400,
+       {"at": 9, "lag": 7.96, "user": {"do": "reorder", "move": "q-c", "to": 0, "ids": {"mutationId": "m-r"}}},
+       {"at": 10.5, "lag": 9.46, "user": {"do": "edit", "operation": "op-c", "text": "Frost at the weekend?", "then": "save", "createdAt": 1790000010400,
         "ids": {"queueId": "q-5", "operationId": "op-5", "mutationId": "m-5"}}},
-       {"at": 12, "user": {"do": "remove", "operation": "op-b", "ids": {"mutationId": "m-x"}}},
-       {"at": 13.5, "user": {"do": "sendNow", "operation": "op-a", "ids": {"mutationId": "m-a"}}},
+       {"at": 12, "lag": 10.96, "user": {"do": "remove", "operation": "op-b", "ids": {"mutationId": "m-x"}}},
+       {"at": 13.5, "lag": 12.46, "user": {"do": "sendNow", "operation": "op-a", "ids": {"mutationId": "m-a"}}},
        {"at": 20, "user": {"do": "send", "text": "Lamps", "ids": {"queueId": "q-6", "operationId": "op-6", "mutationId": "m-6"}}}],
      "stretches": [
        {"id": "run-1/op-1", "lane": "ses-01", "cause": {"operation": "op-1"}, "delay": 0.35, "length": 3.6,

@@ -13,7 +13,9 @@ import Wire
 enum RandomSession {
   static let sessions = ["ses-01", "ses-02"]
 
-  static func scenario(_ seed: Int) throws -> HBCodeScenario {
+  /// `handsOver`: a message that is sent while the phone shows a run enters that run, and the tape says so: what came before it ends by
+  /// handing over, as a recording would show it, and every run of a chat begins after the same wait.
+  static func scenario(_ seed: Int, handsOver: Bool = false) throws -> HBCodeScenario {
     let random = SeededRandom(seed: UInt64(seed)).fork("session")
     var draws = 0
     func draw(_ count: Int) -> Int {
@@ -28,6 +30,8 @@ enum RandomSession {
     // End of the last run of each chat, and its order numbers.
     var free: [String: Double] = [:]
     var order: [String: Int] = [:]
+    // The last run of each chat: when it began, its name, position of its last stretch, how many there are.
+    var runs: [String: (begin: Double, name: String, last: Int, count: Int)] = [:]
     for number in 1...(1 + draw(4)) {
       at += Double(1 + draw(12))
       if draw(3) == 0 {
@@ -43,14 +47,30 @@ enum RandomSession {
           "ids": ["queueId": .string("q-\(number)"), "operationId": .string(operation), "mutationId": .string("m-\(number)")],
         ],
       ])
-      let delay = Double(2 + draw(6)) / 10
+      let drawn = Double(2 + draw(6)) / 10
+      let delay = handsOver ? 0.4 : drawn
       let length = Double(3 + draw(9))
-      let begin = max(at + 0.05, free[screen] ?? 0) + delay
+      var begin = max(at + 0.05, free[screen] ?? 0) + delay
+      var run = "run-\(number)"
+      var position = 0
+      if handsOver, let last = runs[screen], at >= last.begin + 0.1, at < (free[screen] ?? 0), var object = stretches[last.last].object {
+        object["end"] = ["handedOver": .string(operation)]
+        stretches[last.last] = .object(object)
+        begin = free[screen] ?? 0
+        run = last.name
+        position = last.count * 10
+        runs[screen] = (last.begin, run, stretches.count, last.count + 1)
+      } else {
+        order[screen, default: 1] += 1
+        runs[screen] = (begin, run, stretches.count, 1)
+      }
       free[screen] = begin + length
-      order[screen, default: 1] += 1
       let place = order[screen] ?? 2
       func row(_ type: String, _ id: String, _ last: Int, _ text: String) -> JSON {
-        ["type": .string(type), "id": .string("\(id)-\(number)"), "sourceOrder": [.int(place), .int(last)], "text": .string(text)]
+        [
+          "type": .string(type), "id": .string("\(id)-\(number)"), "sourceOrder": [.int(place), .int(position + last)],
+          "text": .string(text),
+        ]
       }
       var steps: [JSON] = [["changes": [["put": row("user", "u", 0, "message \(number)")]]]]
       let words = 1 + draw(4)
@@ -61,9 +81,9 @@ enum RandomSession {
         ])
       }
       stretches.append([
-        "id": .string("run-\(number)/\(operation)"), "lane": .string(screen), "cause": ["operation": .string(operation)],
+        "id": .string("\(run)/\(operation)"), "lane": .string(screen), "cause": ["operation": .string(operation)],
         "delay": .double(delay), "length": .double(length),
-        "run": ["runId": .string("run-\(number)"), "threadId": .string("th-\(screen)"), "turnId": .string("turn-\(number)")],
+        "run": ["runId": .string(run), "threadId": .string("th-\(screen)"), "turnId": .string("turn-\(run)")],
         "steps": .array(steps),
         "outcome": [row("user", "u", 0, "message \(number)"), row("agent-reply", "a", 1, "answer \(number), \(words) of \(words)")],
       ])

@@ -302,12 +302,12 @@ extension Compilation {
       note("the reorder of \(session) at \(exchange.at) changes no known order", [exchange.frame], .assumed)
       return
     }
-    let premise = known?.source.seen
     func draft(_ move: String, _ to: Int, _ ids: ActionIDs) -> IntentDraft {
       let operation = known?.list.entries.first { $0.queueId == move }?.operationId
       return IntentDraft(
         at: exchange.at, frame: exchange.frame, sentAt: exchange.at, action: .reorder(queueId: move, to: to, ids: ids), target: operation,
-        key: ids.mutationId == nil ? nil : exchange.key, premise: premise)
+        key: ids.mutationId == nil ? nil : exchange.key,
+        premise: operation.flatMap { shownInQueue($0, session, before: exchange.at) } ?? known?.source.seen)
     }
     for move in order {
       var rest = order.filter { $0 != move }
