@@ -25,12 +25,15 @@ package struct TraceBuilder {
     add(.link, "up", at: 0, ["conn": 1, "endpoint": "/v1"])
   }
 
+  /// `plus` are nanoseconds after the millisecond.
   @discardableResult
-  package mutating func add(_ party: Party, _ kind: String, at: Int64, _ fields: JSONObject = [:], payload: String? = nil) -> Int {
+  package mutating func add(
+    _ party: Party, _ kind: String, at: Int64, plus nanoseconds: Int64 = 0, _ fields: JSONObject = [:], payload: String? = nil
+  ) -> Int {
     let index = trace.entries.count
     trace.entries.append(
       TraceEntry(
-        index: index, at: Instant(nanoseconds: at * 1_000_000), party: party, kind: kind, fields: fields,
+        index: index, at: Instant(nanoseconds: at * 1_000_000 + nanoseconds), party: party, kind: kind, fields: fields,
         payload: payload.map { Array($0.utf8) }))
     return index
   }

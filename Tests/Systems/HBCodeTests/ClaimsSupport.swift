@@ -3,6 +3,7 @@ import HBCodeDialect
 import HBCodeSystem
 import Simulation
 import TestSupport
+import Testing
 import Wire
 
 /// Writes traces by hand in the words of hbcode, for tests of its claims. Instants are milliseconds.
@@ -147,4 +148,25 @@ struct ClaimTale {
   struct ClaimTaleError: Error {
     var claim: String
   }
+}
+
+/// Writes a trace and judges it: how often the claim is put to the test, and how often it is broken. Every violation is proven by entries and
+/// says its numbers.
+@discardableResult
+func expect(
+  _ claim: String, exercised: Int, broken: Int = 0, sourceLocation: SourceLocation = #_sourceLocation, _ write: (inout ClaimTale) -> Void
+) throws -> ClaimOutcome {
+  var tale = ClaimTale()
+  write(&tale)
+  let outcome = try tale.judged(claim)
+  #expect(outcome.exercised == exercised, sourceLocation: sourceLocation)
+  #expect(outcome.violations.count == broken, "\(outcome.violations.map(\.happened))", sourceLocation: sourceLocation)
+  for violation in outcome.violations {
+    let isProven = !violation.evidence.isEmpty && violation.evidence.allSatisfy { tale.trace.entries.indices.contains($0) }
+    let hasNumbers = violation.happened.hasSuffix(".") && violation.happened.contains { $0.isNumber }
+    #expect(isProven, sourceLocation: sourceLocation)
+    #expect(hasNumbers, "\(violation.happened)", sourceLocation: sourceLocation)
+  }
+  if exercised == 0 { #expect(outcome.remark != nil, sourceLocation: sourceLocation) }
+  return outcome
 }

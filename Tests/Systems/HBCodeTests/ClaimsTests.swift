@@ -7,33 +7,11 @@ import Testing
 import Wire
 
 @Suite struct ClaimsTests {
-  private func told(_ write: (inout ClaimTale) -> Void) -> ClaimTale {
-    var tale = ClaimTale()
-    write(&tale)
-    return tale
-  }
-
-  private func expect(
-    _ claim: String, exercised: Int, broken: Int = 0, sourceLocation: SourceLocation = #_sourceLocation, _ write: (inout ClaimTale) -> Void
-  ) throws {
-    let tale = told(write)
-    let outcome = try tale.judged(claim)
-    #expect(outcome.exercised == exercised, sourceLocation: sourceLocation)
-    #expect(outcome.violations.count == broken, "\(outcome.violations.map(\.happened))", sourceLocation: sourceLocation)
-    for violation in outcome.violations {
-      let isProven = !violation.evidence.isEmpty && violation.evidence.allSatisfy { tale.trace.entries.indices.contains($0) }
-      let hasNumbers = violation.happened.hasSuffix(".") && violation.happened.contains { $0.isNumber }
-      #expect(isProven, sourceLocation: sourceLocation)
-      #expect(hasNumbers, "\(violation.happened)", sourceLocation: sourceLocation)
-    }
-    if exercised == 0 { #expect(outcome.remark != nil, sourceLocation: sourceLocation) }
-  }
-
   @Test func `the claims of this issue stand in order, each with its words`() {
-    let numbers = [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 14, 15, 16, 18] + Array(20...26) + [30, 32, 33, 34, 50, 60]
+    let numbers = [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 14, 15, 16, 18] + Array(20...26) + Array(30...47) + [50, 60]
     let wanted = numbers.map { $0 < 10 ? "HB-INV-0\($0)" : "HB-INV-\($0)" }
     let found = hbcode.claims.map(\.id)
-    #expect(found.sorted() == wanted)
+    #expect(found == wanted)
     #expect(hbcode.claims.filter { $0.kind == .liveness }.map(\.id) == ["HB-INV-15"])
     for claim in hbcode.claims {
       let hasWords = !claim.title.isEmpty && claim.promise.hasSuffix(".") && !claim.opportunity.isEmpty

@@ -32,8 +32,9 @@ package let hbcode = ChatSystem(
     "supersedesOperationId", "hold", "limit", "anchor", "paramsHash", "attempt", "ok", "code", "permanent", "outcome", "revision",
     "settlementEpoch", "blocks", "operations",
   ],
-  demonstration: HBCodeDemonstration.value, readdress: hbcodeReaddress, updates: [EventName.timelineOverlay.rawValue],
-  gestures: UserAction.gestures, checkGesture: { gesture throws(JSONError) in try UserAction.check(gesture) })
+  figures: HBCodeFigures.all, demonstration: HBCodeDemonstration.value, readdress: hbcodeReaddress,
+  updates: [EventName.timelineOverlay.rawValue], gestures: UserAction.gestures,
+  checkGesture: { gesture throws(JSONError) in try UserAction.check(gesture) })
 
 /// HB-INV-15: with n operations that have no end yet, everything has one 13 s + 22 s × (n + 1) after the last fault. A run that
 /// falls silent ends after 30 s more. n is at most what the user does and the phone had waiting.

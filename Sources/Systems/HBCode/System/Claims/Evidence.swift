@@ -6,7 +6,10 @@ import Wire
 
 /// All claims of spec E.2 that this program checks, in the order of their numbers.
 package enum HBCodeClaims {
-  package static let all: [Claim] = deliveryClaims + outboxClaims + loadClaims + renderingClaims
+  package static let all: [Claim] =
+    (deliveryClaims + outboxClaims + loadClaims + renderingClaims + epochClaims + cadenceClaims + holdClaims + revealClaims
+    + olderPageClaims
+    + followClaims).sorted { $0.id < $1.id }
 }
 
 /// An answer as the phone got it.
@@ -56,6 +59,8 @@ struct Ask: Sendable {
   var method: Method?
   var name: String
   var session: String
+  /// Name of the view model that it is about: the session, with `/thread` for a subagent thread.
+  var host: String
   var key: String?
   var mutation: String?
   var hash: String?
@@ -68,6 +73,8 @@ struct Ask: Sendable {
 struct Evidence {
   fileprivate struct Findings: Sendable {
     var asks: [Ask] = []
+    /// Places in `asks` by the `send` entries of their answers.
+    var asked: [Int: Int] = [:]
     let pauses: [StateInterval]
   }
 
@@ -111,9 +118,23 @@ struct Evidence {
   /// The entries of one handling of the core: from `start` (excluded) up to the next thing that happens to it.
   func handling(after start: Int) -> Range<Int> {
     var end = start + 1
-    while end < entries.count, !isTrigger(entries[end]) { end += 1 }
+    // Display frames leave no entry of their own, but nothing of one instant belongs to the next.
+    while end < entries.count, entries[end].at == entries[start].at, !isTrigger(entries[end]) { end += 1 }
     return (start + 1)..<max(start + 1, end)
   }
+
+  /// The entries of the handling that an entry belongs to, with what began it.
+  func handling(around position: Int) -> Range<Int> {
+    var start = position
+    while start > 0, !isTrigger(entries[start]), entries[start - 1].at == entries[position].at { start -= 1 }
+    return start..<handling(after: position).upperBound
+  }
+
+  /// The request that the frame sent at this entry answers.
+  func request(ofAnswer sent: Int) -> Ask? { findings.asked[sent].map { findings.asks[$0] } }
+
+  /// Item ids of rows that leave the list whatever else the answers say (HB-PROJ-03).
+  var hiddenRows: Set<String> { index.finding(HiddenRows.init).ids }
 
   private func isTrigger(_ entry: TraceEntry) -> Bool {
     switch entry.party {
@@ -130,6 +151,20 @@ struct Evidence {
   var operations: [String] { index.operations }
 
   static func outcome(_ remark: String) -> ClaimOutcome { ClaimOutcome(exercised: 0, remark: remark) }
+}
+
+/// Rows of subagent panels in the answers of a run.
+private struct HiddenRows: Sendable {
+  var ids: Set<String> = []
+
+  init(_ index: TraceIndex) {
+    for ask in Evidence(index).asks where ask.method == .load || ask.method == .loadThread || ask.isOlderPage {
+      guard case .answered(let got) = ask.ending else { continue }
+      for row in index.content(ofEntry: got.sent)?["result"]?["timeline"]?.array ?? [] where row["panel"] != nil {
+        if let id = itemID(row) { ids.insert(id) }
+      }
+    }
+  }
 }
 
 extension Evidence.Findings {
@@ -153,6 +188,7 @@ extension Evidence.Findings {
       var got: [Got] = []
       for position in exchange.responses {
         let response = index.frames[position]
+        asked[response.entry] = asks.count
         let sent = index.entries[response.entry]
         let isIntact = !response.faults.contains { ["corrupt", "truncate", "replace"].contains(index.entries[$0].kind) }
         for arrival in response.arrivals {
@@ -188,7 +224,7 @@ extension Evidence.Findings {
       asks.append(
         Ask(
           entry: frame.entry, at: frame.at, connection: frame.connection, method: method, name: frame.name,
-          session: entry["sessionId"]?.string ?? "", key: frame.key, mutation: entry["mutationId"]?.string,
+          session: entry["sessionId"]?.string ?? "", host: entry.wireHost, key: frame.key, mutation: entry["mutationId"]?.string,
           hash: entry["paramsHash"]?.string, operation: frame.operation, isSubmit: method == .outboxSubmit, ending: ending))
     }
   }

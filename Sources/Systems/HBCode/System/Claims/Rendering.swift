@@ -60,11 +60,14 @@ let renderingClaims: [Claim] = [
   Claim(
     "HB-INV-32", "No double",
     "No row stands on screen twice: no live row beside a saved one of the same identity, no echo beside a row with its operation.",
-    per: "a change of the rows on screen", on: .clientOnly
+    per: "a change of the rows, in the chat or on its list", on: .clientOnly
   ) { index in
     var outcome = Evidence.outcome("no rows were on screen")
-    for entry in index.all(.core, "show") {
-      let ids = (entry["rows"]?.array ?? []).compactMap { $0["id"]?.string }
+    let positions = index.indices(.core, "show") + index.indices(.screen, "apply")
+    for entry in positions.sorted().lazy.map({ index.entries[$0] }) {
+      let ids =
+        entry.party == .screen
+        ? (entry["ids"]?.array ?? []).compactMap(\.string) : (entry["rows"]?.array ?? []).compactMap { $0["id"]?.string }
       guard ids.count > 1 else { continue }
       outcome.exercised += 1
       var seen: Set<String> = []
@@ -177,17 +180,17 @@ let renderingClaims: [Claim] = [
         outcome.breaks(
           end, nil,
           "Load \(number) of \(host) was overtaken by a live event at \(index.entries[first].at) and what is live in it was taken: "
-            + "\((live.compactMap(identity) + [result["activeRun"]?["runId"]?.string].compactMap(\.self)).joined(separator: ", ")).",
+            + "\((live.compactMap(itemID) + [result["activeRun"]?["runId"]?.string].compactMap(\.self)).joined(separator: ", ")).",
           [start.index, first])
         continue
       }
       // No row of those appears that was not there before.
       let before = shown(index, host: host, before: end.index)?.rows ?? [:]
-      let blocks = Set((result["liveOverlay"]?["blocks"]?.array ?? []).compactMap(identity))
+      let blocks = Set((result["liveOverlay"]?["blocks"]?.array ?? []).compactMap(itemID))
       for position in evidence.handling(after: end.index) where evidence.isNote(position, "show") {
         let now = rows(index.entries[position])
         for row in live {
-          guard let id = identity(row), now[id] == "live", before[id] == nil, !blocks.contains(id) else { continue }
+          guard let id = itemID(row), now[id] == "live", before[id] == nil, !blocks.contains(id) else { continue }
           outcome.breaks(
             index.entries[position], nil, "Live row \(id) of an overtaken snapshot came on screen at \(index.entries[position].at).",
             [end.index, first])
@@ -244,7 +247,7 @@ private func differing(_ old: JSON?, _ new: JSON?) -> String {
   let names = (new + old).filter { row in
     !(old.contains { $0.isEquivalent(to: row) } && new.contains { $0.isEquivalent(to: row) })
   }
-  return names.isEmpty ? "" : ": " + names.compactMap(identity).uniqued.prefix(3).joined(separator: ", ")
+  return names.isEmpty ? "" : ": " + names.compactMap(itemID).uniqued.prefix(3).joined(separator: ", ")
 }
 
 /// What the overlays that arrived hold, by host and version, and which of them each host has on screen.
@@ -270,7 +273,7 @@ private struct ArrivedOverlays {
     let host = send["threadId"]?.string.map { "\(session)/\($0)" } ?? session
     let isChanged = sent.faults.contains { ["corrupt", "truncate", "replace"].contains(index.entries[$0].kind) }
     let json = isChanged ? nil : index.content(ofEntry: sent.entry)
-    for row in json?["result"]?["timeline"]?.array ?? [] where row["panel"] != nil { if let id = identity(row) { hidden.insert(id) } }
+    for row in json?["result"]?["timeline"]?.array ?? [] where row["panel"] != nil { if let id = itemID(row) { hidden.insert(id) } }
     let new = (json?["result"]?["liveOverlay"] ?? json)?["blocks"]?.array
     let name = name(host, epoch, revision)
     if let known = blocks[name] {
@@ -291,7 +294,7 @@ private struct ArrivedOverlays {
   func listed(_ host: String) -> [(item: String, saved: String)] {
     guard let name = current[host], let rows = blocks[name] ?? nil else { return [] }
     return rows.compactMap { row in
-      guard let item = identity(row), let type = row["type"]?.string, let id = row["id"]?.string, type != RowType.thinking.rawValue,
+      guard let item = itemID(row), let type = row["type"]?.string, let id = row["id"]?.string, type != RowType.thinking.rawValue,
         row["panel"] == nil, !hidden.contains(item)
       else { return nil }
       return (item, type + ":" + id)
@@ -303,7 +306,7 @@ private struct ArrivedOverlays {
 private func operation(ofItem id: String) -> String? { id.hasPrefix("user:op:") ? String(id.dropFirst(8)) : nil }
 
 /// The item id of a row on the wire (HB-PROJ-04).
-private func identity(_ row: JSON) -> String? {
+func itemID(_ row: JSON) -> String? {
   guard let type = row["type"]?.string, let id = row["id"]?.string else { return nil }
   if type == RowType.user.rawValue, let operation = row["operationId"]?.string { return "user:op:" + operation }
   return type + ":" + id
