@@ -4,7 +4,8 @@ import HBCodeScenario
 import Simulation
 import Wire
 
-/// The session that `demo` lives through: two chats, streamed answers, a send while a run is active (a steer), 20 s.
+/// The session that `demo` lives through: two chats, streamed answers, a finger on the list while one streams, a send while a run is active
+/// (a steer), a way back to the oldest rows; 21 s.
 enum HBCodeDemonstration {
   private static let wall: Int64 = 1_790_000_000_000
   private static let garden = "ses-garden"
@@ -12,8 +13,8 @@ enum HBCodeDemonstration {
 
   static var value: Demonstration {
     Demonstration(
-      title: "Two chats, a streamed answer, a send while a run is active", scenario: JSONWriter.text(scenario.json),
-      plans: ["dropped-receipts", "lost-submits", "epoch-jumps"])
+      title: "Two chats, streamed answers, a finger on the list, a send while a run is active, an older page", scenario: JSONWriter.text(scenario.json),
+      plans: ["dropped-receipts", "epoch-jumps", "drag-held-updates"])
   }
 
   static var scenario: HBCodeScenario {
@@ -32,15 +33,20 @@ enum HBCodeDemonstration {
       text: "Done: the roof closes at 18:00 every day.")
     return HBCodeScenario(
       facts: ScenarioFacts(
-        wallClockMilliseconds: wall, end: at(20_000), oneWay: ["": .milliseconds(20)],
+        wallClockMilliseconds: wall, end: at(21_000), oneWay: ["": .milliseconds(20)],
         intents: [
           intent("select-garden", 200, .select(session: garden, thread: nil)),
           intent("send-1", 1_200, send("Open roof vents 2 and 3", 1)),
+          // Down to the rows before, and back to the bottom, while the answer grows.
+          intent("read", 2_600, finger([(250, 190), (900, 190), (1_150, -20)])),
           intent("steer-2", 4_600, send("Log the humidity as well", 2)),
           intent("select-seeds", 9_400, .select(session: seeds, thread: nil)),
           intent("send-3", 10_200, send("Which beans can go out in May?", 3)),
           intent("select-garden-again", 15_000, .select(session: garden, thread: nil)),
           intent("send-4", 15_600, send("Close the roof at 18:00", 4)),
+          // To the top, where an older page is asked for, and down again.
+          intent("to-the-top", 18_600, .tapStatusBar),
+          intent("to-the-latest", 20_000, .scrollToLatest),
         ]),
       clientStart: [
         "desktop": "desk-1", "project": "projects/garden",
@@ -55,7 +61,7 @@ enum HBCodeDemonstration {
           sessions: [
             SessionState(
               id: garden, agent: .codex, projectPath: "projects/garden", title: "Greenhouse control", updatedAt: wall - 600_000,
-              history: [
+              history: log + [
                 row(.user, "g-u0", [1, 0], -620_000, text: "Is the pump still leaking?"),
                 row(.agentReply, "g-a0", [1, 1], -615_000, text: "No. The seal from Tuesday holds; the floor sensor has been dry since."),
                 row(.user, "g-u1", [2, 0], -610_000, text: "Good. Keep an eye on it"),
@@ -80,6 +86,30 @@ enum HBCodeDemonstration {
       service: [
         ServiceRule(key: "run.chatOutboxSubmit:m-2", method: "run.chatOutboxSubmit", what: .steerAccepted(after: .milliseconds(150)))
       ])
+  }
+
+  /// Ten weeks of mornings: what the user asked and what the agent said, 140 rows before those that open on screen.
+  private static var log: [Row] {
+    let beds = ["cucumbers", "peppers", "basil", "aubergines", "lettuce", "chard", "melons"]
+    let skies = ["clear", "overcast", "foggy", "bright and windy", "wet"]
+    return (0..<70).flatMap { day in
+      let bed = beds[day % beds.count]
+      let degrees = 9 + (day * 5) % 8
+      let sky = skies[(day * 3) % skies.count]
+      let at = -8_000_000 + Int64(day) * 100_000
+      let vents = day % 4 == 0 ? " I opened vent \(1 + day % 3) for an hour because the glass was steaming up." : ""
+      return [
+        row(.user, "l-u\(day)", [0, UInt64(2 * day)], at, text: "Morning of day \(day + 1): how are the \(bed)?"),
+        row(
+          .agentReply, "l-a\(day)", [0, UInt64(2 * day + 1)], at + 20_000,
+          text: "\(degrees) °C at six, \(sky). The \(bed) took \(3 + day % 5) litres.\(vents)"),
+      ]
+    }
+  }
+
+  /// A finger on the list: milliseconds since the touch and points below its place; it lifts at rest.
+  private static func finger(_ path: [(milliseconds: Int64, y: Double)]) -> UserAction {
+    .drag(Drag(path: path.map { Drag.Place(after: .milliseconds($0.milliseconds), y: $0.y) }))
   }
 
   /// What one operation makes the agent do: live rows as they grow, and the rows that stay.
