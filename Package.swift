@@ -105,7 +105,7 @@ let package = Package(
     test(
       "ConformanceTests", exclude: ["Fixtures", "pending.txt"],
       [
-        "Simulation", "Wire", "Contract", "Faults", "Replay", "Oracles", "Recordings", "TestSupport", "Catalog",
+        "Simulation", "Wire", "Contract", "ClientKit", "Faults", "Replay", "Oracles", "Recordings", "TestSupport", "Catalog",
         "HBCodeDialect", "HBCodeScenario", "HBCodeCore", "HBCodeTwin", "HBCodeSystem",
       ]),
   ],

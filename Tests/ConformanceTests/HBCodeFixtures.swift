@@ -15,6 +15,7 @@ enum HBCodeFixtures {
     case "message-facts": try messageFacts(fixture)
     case "overlay": try HBCodeOverlayFixture.run(fixture)
     case "outbox": try HBCodeOutboxFixture.run(fixture)
+    case "reveal": try HBCodeRevealFixture.run(fixture)
     case let kind: Issue.record("\(file.testDescription): no runner for kind \(kind ?? "none")")
     }
   }
