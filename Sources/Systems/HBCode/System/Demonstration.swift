@@ -13,7 +13,8 @@ enum HBCodeDemonstration {
 
   static var value: Demonstration {
     Demonstration(
-      title: "Two chats, streamed answers, a finger on the list, a send while a run is active, an older page", scenario: JSONWriter.text(scenario.json),
+      title: "Two chats, streamed answers, a finger on the list, a send while a run is active, an older page",
+      scenario: JSONWriter.text(scenario.json),
       plans: ["dropped-receipts", "epoch-jumps", "drag-held-updates"])
   }
 
