@@ -121,6 +121,20 @@ package enum Audit {
     )
   }
 
+  /// The connections of a recording. One that was open when it began goes where the client would open it.
+  private static func connections(_ system: ChatSystem, _ scenario: any Scenario, _ frames: [Frame]) -> [RecordedConnection] {
+    var connections = RecordedConnection.list(frames)
+    let open = connections.indices.filter { connections[$0].opened == nil }
+    if open.isEmpty { return connections }
+    let settings = CoreSettings(
+      start: scenario.clientStart, wallClockMilliseconds: scenario.facts.wallClockMilliseconds, draws: .fixed(0))
+    var core = system.makeCore(settings, Store())
+    var endpoints: [Endpoint] = []
+    for case .open(_, let endpoint) in core.handle(.lifecycle(.launched), at: scenario.facts.start) { endpoints.append(endpoint) }
+    for (index, endpoint) in zip(open, endpoints) { connections[index].endpoint = endpoint }
+    return connections
+  }
+
   // MARK: - Audit 1
 
   /// Audit 1: the recorded client frames are given to the twin at their instants, with the recorded conditions; compared are the server's frames.
@@ -128,7 +142,7 @@ package enum Audit {
     _ system: ChatSystem, _ scenario: any Scenario, _ frames: [Frame]
   ) -> AuditPart {
     let facts = scenario.facts
-    let connections = RecordedConnection.list(frames)
+    let connections = connections(system, scenario, frames)
     var delays: [ConnectionID: Interval] = [:]
     var closes: [ConnectionID: Instant] = [:]
     var inputs: [(arrives: Instant, order: Int, input: TwinInput)] = []
@@ -218,9 +232,7 @@ package enum Audit {
     _ system: ChatSystem, _ scenario: any Scenario, _ frames: [Frame]
   ) -> AuditPart {
     var playback = CorePlayback(system: system, scenario: scenario, frames: frames)
-    // A recording that begins in the middle: what the core sends to start up was said before it began.
-    let isCut = RecordedConnection.list(frames).contains { $0.opened == nil }
-    let sent = playback.run().filter { !(isCut && $0.at == scenario.facts.start) }
+    let sent = withoutStartUp(playback.run(), system, scenario, frames)
     let (recorded, replayed) = normalForms(system, frames, replacing: .out, by: sent)
     let comparison = FrameComparison(audit: 2, end: scenario.facts.end)
     return AuditPart(found: comparison.differences(recorded: recorded, replayed: replayed), compared: recorded.count)
@@ -246,13 +258,11 @@ package enum Audit {
       return AuditPart(found: [FrameDifference(divergence: difference)], compared: 0)
     }
     // A recording that begins in the middle does not show how the client started up, nor what it was told because of that.
-    var startUp: Set<Int> = []
-    var isStartedUp = facts.start
-    if let cut = RecordedConnection.list(frames).first(where: { $0.opened == nil }) {
-      startUp = startUpEntries(trace, at: facts.start)
-      isStartedUp = facts.start + facts.delay(of: cut.endpoint) * 2 + bothTolerance
-    }
-    let said = ClientSide.frames(of: trace, without: startUp)
+    let startUp = startUpEntries(trace, system, scenario, frames)
+    let cut = connections(system, scenario, frames).first { $0.opened == nil }
+    let isStartedUp = cut.map { facts.start + facts.delay(of: $0.endpoint) * 2 + bothTolerance } ?? facts.start
+    var said = ClientSide.frames(of: trace, without: startUp)
+    if cut != nil { said.removeAll { $0.kind == .open && $0.at == facts.start } }
     let concluded = ConcludedIntents(facts.intents, frames)
     func compared(_ side: [Frame]) -> [NormalFrame] {
       let labels = FrameLabels(system, side)
@@ -276,11 +286,38 @@ package enum Audit {
     return AuditPart(found: found, compared: recorded.count)
   }
 
-  /// The entries of the requests that a client sends when it is launched, and of their answers.
-  private static func startUpEntries(_ trace: Trace, at start: Instant) -> Set<Int> {
+  /// What a client sends when it is launched, for a recording that begins in the middle: it was said before. What the recording has at its
+  /// first instant is not that.
+  private static func withoutStartUp(_ sent: [Frame], _ system: ChatSystem, _ scenario: any Scenario, _ frames: [Frame]) -> [Frame] {
+    let start = scenario.facts.start
+    guard RecordedConnection.list(frames).contains(where: { $0.opened == nil }) else { return sent }
+    var labeler = system.makeLabeler()
+    var recorded: [String: Int] = [:]
+    for frame in frames where frame.isMessage && frame.direction == .out && frame.at == start {
+      recorded[labeler.label(frame).name, default: 0] += 1
+    }
+    labeler = system.makeLabeler()
+    return sent.filter { frame in
+      let name = labeler.label(frame).name
+      guard frame.at == start else { return true }
+      recorded[name, default: 0] -= 1
+      return recorded[name, default: 0] >= 0
+    }
+  }
+
+  /// The entries of those requests, and of their answers.
+  private static func startUpEntries(_ trace: Trace, _ system: ChatSystem, _ scenario: any Scenario, _ frames: [Frame]) -> Set<Int> {
     let index = TraceIndex(trace)
+    let asked = index.exchanges.filter { index.frames[$0.request].direction == .out && index.frames[$0.request].at == scenario.facts.start }
+    let requests = asked.compactMap { exchange -> Frame? in
+      let entry = trace.entries[index.frames[exchange.request].entry]
+      return Frame(
+        sequence: entry.index, at: entry.at, connection: ConnectionID(entry["conn"]?.int ?? 0), direction: .out,
+        kind: FrameKind(rawValue: entry["frame"]?.string ?? ""), payload: entry.payload ?? [])
+    }
+    let kept = Set(withoutStartUp(requests, system, scenario, frames).map(\.sequence))
     var entries: Set<Int> = []
-    for exchange in index.exchanges where index.frames[exchange.request].at == start {
+    for exchange in asked where !kept.contains(index.frames[exchange.request].entry) {
       entries.insert(index.frames[exchange.request].entry)
       for response in exchange.responses { entries.insert(index.frames[response].entry) }
     }

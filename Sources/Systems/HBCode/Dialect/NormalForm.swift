@@ -36,6 +36,9 @@ private struct NormalForm {
   private var requests: [Place: Request] = [:]
   private var keys: Set<String> = []
   private var loaded: Set<String> = []
+  private var opened: Set<Int> = []
+  /// Chats that a hold came before their loads for.
+  private var held: Set<String> = []
   /// The target of the last lease request of a connection.
   private var leases: [Int: JSON] = [:]
 
@@ -50,6 +53,7 @@ private struct NormalForm {
         stream: stream, name: name, content: content, timing: timing, at: frame.at, sequence: frame.sequence, ordinal: ordinal,
         isSample: isSample)
     }
+    if frame.kind == .open { opened.insert(ordinal) }
     switch frame.kind {
     case .ping, .pong: return made(frame.kind.rawValue, .null, .countedOnly)
     case .text: break
@@ -96,11 +100,16 @@ private struct NormalForm {
     let target: JSON = [params["sessionId"] ?? .null, params["threadId"] ?? .null, params["anchor"] ?? .null]
     switch Method(rawValue: request.method) {
     case .load?, .loadThread?:
-      return loaded.insert(JSONWriter.text(target)).inserted ? .within(byUser) : .band(.seconds(18))
+      // Where the recording begins in the middle a chat may have been on screen: then its first load there goes by the rule too.
+      let isKept = !opened.contains(connection) && !held.contains(JSONWriter.text(params["sessionId"] ?? .null))
+      return loaded.insert(JSONWriter.text(target)).inserted && !isKept ? .within(byUser) : .band(.seconds(18))
     case .outboxLoad?: return .band(.seconds(3))
     case .timelineInterest?:
       let lease: JSON = .array([target, params["hold"] ?? .null])
-      defer { leases[connection] = lease }
+      defer {
+        leases[connection] = lease
+        held.insert(JSONWriter.text(params["sessionId"] ?? .null))
+      }
       return leases[connection] == lease ? .band(.seconds(1)) : .within(byUser)
     default: return .within(byUser)
     }

@@ -62,23 +62,16 @@ extension Compilation {
     return .object(start)
   }
 
-  /// A kept host: the last rows of the history at the start, the first overlay at its revision − 1.
+  /// A kept host: the last rows of the history at the start, and the overlay of the desktop.
   private func hostAtStart(_ session: SessionSightings) -> JSON? {
     let rows = Array(session.state.history.suffix(12))
     let goesOn = session.state.historyGoesOn || rows.count < session.state.history.count
-    var overlay = session.state.overlay
-    if let first = session.overlays.first, first.source.isEvent {
-      let version = first.overlay.version
-      overlay = LiveOverlay(
-        version: OverlayVersion(epoch: version.epoch, revision: max(0, version.revision - 1)),
-        blocks: version.revision <= 1 ? [] : session.state.overlay.blocks)
-    }
     let token = book.boundaryTokens.first { $0.session == session.id }?.token ?? "x:boundary"
     let cursor = book.cursors.first { $0.session == session.id && $0.row == rows.first?.identity }?.cursor
     let envelope = HistoryEnvelope(
       boundaryToken: token, nativeSessionId: session.state.nativeSessionId, loadState: .ready,
       storageFormat: session.state.agent.storageFormat, loadedEntries: Int64(rows.count), hasOlderEntries: goesOn,
-      oldestCursor: goesOn ? cursor ?? "x:cursor:\(rows.first?.identity ?? "")" : nil, timeline: rows, overlay: overlay,
+      oldestCursor: goesOn ? cursor ?? "x:cursor:\(rows.first?.identity ?? "")" : nil, timeline: rows, overlay: session.state.overlay,
       runtime: session.state.runtime, activeRun: session.state.activeRun)
     return ["session": .string(session.id), "thread": .null, "envelope": envelope.json(.latest)]
   }

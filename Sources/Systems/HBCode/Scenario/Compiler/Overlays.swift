@@ -22,14 +22,21 @@ extension Compilation {
     // The state at the start is the first sighting, taken back over what is known to have happened before it.
     var version = first.overlay.version
     var blocks: [Row]
-    if startOfRecordedRuns <= first.source.happened {
+    if endsSeen > 0 || startOfRecordedRuns <= first.source.happened {
       version = OverlayVersion(epoch: max(0, first.overlay.version.epoch - Int64(endsSeen)), revision: 0)
       blocks = []
       if endsSeen > 0 { note("the overlay of \(session.id) at the start is taken back over \(endsSeen) runs", [first.source.frame]) }
       endsSeen = 0
     } else {
-      blocks = first.overlay.blocks
-      endsSeen = 0
+      // Rows of what began later come with the first sighting.
+      blocks = first.overlay.blocks.filter { row in
+        stretch(of: row, in: session, at: first.source.happened).map { (stretches[$0].recordedBegin ?? .zero) <= .zero } ?? true
+      }
+      // An event tells of a change: what there was before it had the revision before.
+      if first.source.isEvent, version.revision > 0 {
+        version.revision -= 1
+        if version.revision == 0 { blocks = [] }
+      }
     }
     session.state.overlay = LiveOverlay(version: version, blocks: blocks)
     var missing: [Int] = []

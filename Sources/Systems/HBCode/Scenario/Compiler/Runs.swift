@@ -79,6 +79,12 @@ extension Compilation {
       if lives[active.runId]?.startedAt == nil { lives[active.runId]?.startedAt = active.startedAt }
       see(active.runId, window.source)
     }
+    // A steer that a run took names its turn, also when nothing else does.
+    for sighting in session.lists {
+      for entry in sighting.list.entries {
+        if let accepted = entry.accepted, lives[accepted.runId] != nil { know(accepted.runId, accepted.threadId, accepted.turnId) }
+      }
+    }
     for id in lives.keys {
       guard var life = lives[id] else { continue }
       if life.startFrame == 0 { findStart(&life, session, first[id]) }
@@ -205,18 +211,29 @@ extension Compilation {
     }
     var parts: [RecordedRunLife.Part] = []
     var hasHead = false
+    // What entered a run before the recording began: nothing in it was delivered, listed or left the list then.
+    func wasInside(_ operation: String) -> Bool {
+      life.start == nil && operations[operation] == nil && session.firstListed[operation] == nil && session.left[operation] == nil
+    }
+    candidates = candidates.enumerated().filter { $0.offset == 0 || !wasInside($0.element) }.map(\.element)
     for operation in candidates {
       let order = (session.liveUser[operation]?.row ?? session.canonicalUser[operation]?.row)?.sourceOrder
       let left = session.left[operation]
       let leftAt = left.map { $0.isEvent ? $0.at : $0.happened }
       let liveAt = session.liveUser[operation]?.at
       let isSteer = session.steerAccepted[operation]?.run == run
-      let entersAtStart =
-        life.start == nil
-        ? !isSteer && (leftAt ?? liveAt ?? .zero) <= begin + Compilation.sameInstant && session.firstListed[operation] == nil
-        : !isSteer
+      let entersAtStart: Bool
+      if wasInside(operation) {
+        entersAtStart = true
+      } else if life.start == nil {
+        entersAtStart =
+          !isSteer && (leftAt ?? liveAt ?? .zero) <= begin + Compilation.sameInstant && session.firstListed[operation] == nil
+      } else {
+        entersAtStart =
+          !isSteer
           && ([leftAt, liveAt].compactMap(\.self).min().map { $0 <= begin + Compilation.sameInstant * 20 } ?? true
             || operations[operation]?.entry.sendMode != .steerRunning)
+      }
       if !hasHead, parts.isEmpty, entersAtStart {
         hasHead = true
         parts.append(RecordedRunLife.Part(operation: operation, begin: begin, order: order))
