@@ -655,12 +655,16 @@ extension Told {
     let intents = [
       Tale.select(at: 0), Tale.intent("thread", 3_000, .select(session: Hand.session, thread: "thr-9")),
       Tale.intent("back", 6_000, .select(session: Hand.session, thread: nil)),
+      Tale.intent("thread-again", 8_000, .select(session: Hand.session, thread: "thr-9")),
     ]
-    let told = try Tale.story(Tale.scenario(intents, tape: [], sessions: [session], end: 9_000)).run()
+    let told = try Tale.story(Tale.scenario(intents, tape: [], sessions: [session], end: 10_000)).run()
     let lines = told.lines(.core, "epoch", showing: ["viewport", "n", "cause"]).filter { $0.hasSuffix("thread") }
+    // Each viewport has its own counter; the first load of an empty, unconfirmed chat was the first advance of both.
     #expect(
-      lines == ["0:03.000 subagent-thr-9 1 thread", "0:06.000 parent-chat 2 thread"]
-        || lines == ["0:03.000 subagent-thr-9 1 thread", "0:06.000 parent-chat 1 thread"])
+      lines == [
+        "0:03.000 subagent-thr-9 1 thread", "0:06.000 parent-chat 2 thread", "0:08.000 subagent-thr-9 3 thread",
+      ])
+    #expect(told.instants(.core, "cover.up").count == 4)
   }
 
   @Test func `HB-EPOCH-03 an older page in flight is dropped with the epoch`() throws {
@@ -694,5 +698,27 @@ extension Told {
       told.lines(.core, "load.start", showing: ["host", "first"]).filter { $0 >= "0:08" && $0 < "0:12" } == ["0:08.000 ses-01 false"])
     let frame = try #require(told.frames(from: Hand.at(8_000)).first)
     #expect(frame.offset == max(-47, frame.contentHeight - 685))
+  }
+
+  @Test func `HB-FIG-05 seven chats in turn: G F E D C B are kept, A is released, and comes back with a first load that releases B`() throws
+  {
+    let names = (1...7).map { "ses-0\($0)" }
+    let sessions = names.map { name in
+      var session = ScreenTale.session(ScreenTale.rows(3))
+      session.id = name
+      return session
+    }
+    let intents = (names + ["ses-01"]).enumerated().map { Tale.select($1, at: Int64($0) * 1_000) }
+    var scenario = Tale.scenario(intents, tape: [], sessions: sessions, end: 9_000)
+    var start = Tale.start.object ?? [:]
+    start["sessions"] = .array(names.map { ["id": .string($0), "agent": "codex"] })
+    scenario.clientStart = .object(start)
+    let told = try Tale.story(scenario).run()
+    let orders = told.trace.all(.core, "host.commit").map { ($0["order"]?.array ?? []).compactMap(\.string) }
+    try #require(orders.count == 8)
+    #expect(orders[6] == Array(names.reversed().prefix(6)))
+    #expect(orders[7] == ["ses-01"] + Array(names.reversed().prefix(5)))
+    #expect(told.lines(.core, "host.release", showing: ["key"]) == ["0:06.000 ses-01", "0:07.000 ses-02"])
+    #expect(told.lines(.core, "load.start", showing: ["host", "first"]).filter { $0 < "0:07.5" }.last == "0:07.000 ses-01 true")
   }
 }

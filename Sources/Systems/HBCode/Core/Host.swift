@@ -61,8 +61,6 @@ package struct Host: Sendable {
   package var captured = 0
   /// Goes up by one whenever an applied answer changes what is shown (HB-SNAP-07).
   package var timelineRevision = 0
-  /// The timeline identity of this viewport (HB-EPOCH-01, -04).
-  package var presentationEpoch = 0
 
   package init(_ key: HostKey, scheduler: LoadScheduler = LoadScheduler()) {
     self.key = key

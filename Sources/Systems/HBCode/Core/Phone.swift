@@ -58,6 +58,8 @@ package struct Phone: ClientCore {
 
   /// The mounted view of the chat on screen; its host is `screen`'s.
   var view: TimelineView?
+  /// The timeline identity of each viewport, a counter: one that comes back goes on counting (HB-EPOCH-01, -04).
+  var timelineIdentities: [HostKey: Int] = [:]
   var isComposerOpen = false
   var isPreviewOpen = false
   var reduceMotion = false

@@ -108,7 +108,6 @@ extension Phone {
     update(key) { host in
       host.captured = host.timeline.live.counter
       host.isMarkedDuringLoad = false
-      if advances { host.presentationEpoch += 1 }
     }
     if advances { advanceEpoch(key, cause: "unconfirmed-load") }
     note(
@@ -125,10 +124,12 @@ extension Phone {
   /// The presentation epoch went on (HB-EPOCH-02): the view begins anew.
   private mutating func advanceEpoch(_ key: HostKey, cause: String) {
     guard let host = host(key) else { return }
+    let n = (timelineIdentities[key] ?? 0) + 1
+    timelineIdentities[key] = n
     note(
       "epoch",
       [
-        "host": .string(key.name), "viewport": .string(host.viewport), "n": .int(host.presentationEpoch), "cause": .string(cause),
+        "host": .string(key.name), "viewport": .string(host.viewport), "n": .int(n), "cause": .string(cause),
       ])
     epochAdvanced(key)
   }
@@ -204,7 +205,6 @@ extension Phone {
       }
       host.isMarkedDuringLoad = false
       if applied { host.older.snapshotApplied() }
-      if replaced { host.presentationEpoch += 1 }
     }
   }
 
@@ -331,7 +331,6 @@ extension Phone {
     screenChanged()
     note("host.activate", ["key": .string(key.name)])
     if let before, before.main == key.main, before.thread != key.thread {
-      update(key) { $0.presentationEpoch += 1 }
       advanceEpoch(key, cause: "thread")
     }
     let isFresh = continuesFrom(key)
