@@ -76,7 +76,7 @@ package enum BuiltInPlans {
   }
 
   /// Fingers on the list when updates are sent: the first update of each kind for certain, then some of them as often as they come, so
-  /// that a long recording has many; and two at drawn instants for whatever else goes on. None for a system without drags.
+  /// that a long recording has many; and one at a snapshot. Without either, three at drawn instants. None for a system without drags.
   private static func dragHeldUpdates(_ system: ChatSystem, _ draws: Drawing, userDrags: Bool) -> [FaultRule] {
     guard system.gestures.contains(where: { $0.name == Gesture.drag }) else { return [] }
     var rules: [FaultRule] = []
@@ -85,13 +85,14 @@ package enum BuiltInPlans {
       // Mostly flicks leave the bottom of the list, where they go on for a while, and drags come back to it, where updates are seen.
       let down = draws.index("away", k, below: 4) != 0
       rules.append(on(drag(draws, 4 * k, isFlick: false), event: name, .nth(1)))
-      rules.append(on(drag(draws, 4 * k + 1, isFlick: true, down: down), event: name, .every(4 + draws.index("flicks", k, below: 7))))
-      rules.append(on(drag(draws, 4 * k + 2, isFlick: false, down: !down), event: name, .every(2 + draws.index("drags", k, below: 5))))
-      rules.append(on(.loseStop, event: name, .every(3 + draws.index("stops", k, below: 8)), while: dragging))
+      rules.append(on(drag(draws, 4 * k + 1, isFlick: true, down: down), event: name, .every(3 + draws.index("flicks", k, below: 4))))
+      rules.append(on(drag(draws, 4 * k + 2, isFlick: false, down: !down), event: name, .every(2 + draws.index("drags", k, below: 4))))
+      rules.append(on(.loseStop, event: name, .every(3 + draws.index("stops", k, below: 6)), while: dragging))
     }
-    for k in 0..<2 {
-      rules.append(FaultRule(drag(draws, 1_000 + k, isFlick: k == 1), .at(draws.instant("drag", k))))
+    for (k, name) in system.snapshots.enumerated().prefix(1) {
+      rules.append(on(drag(draws, 500 + k, isFlick: false), .response, name, .nth(1)))
     }
+    if rules.isEmpty { rules = (0..<3).map { FaultRule(drag(draws, 1_000 + $0, isFlick: $0 == 1), .at(draws.instant("drag", $0))) } }
     if userDrags { rules.append(FaultRule(.holdDrag(for: draws.length("held", 0, 500, 2_500)), .drags(.all))) }
     return rules
   }

@@ -158,6 +158,9 @@ package struct LinkFaults: Sendable {
     }
   }
 
+  /// Whether the moment of a rule has come and it still waits for a drag of the user.
+  package func waitsForDrag(rule index: Int) -> Bool { armed.contains(index) }
+
   private mutating func arm(_ rule: Int) {
     if !armed.contains(rule) { armed.append(rule) }
   }

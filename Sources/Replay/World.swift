@@ -315,7 +315,10 @@ package struct World: Sendable {
       case .at where reports[index].candidates == 0: reports[index].remark = "at its instant there was nothing for it to act on"
       case .drags where reports[index].candidates == 0: reports[index].remark = "the user made no drag"
       case .at, .entry, .frames:
-        if case .holdDrag = rule.action, reports[index].candidates > 0 { reports[index].remark = "the user made no drag after its moment" }
+        if faults.waitsForDrag(rule: index) { reports[index].remark = "the user made no drag after its moment" }
+        if rule.action.drag != nil, rule.state == nil, reports[index].candidates > 0 {
+          reports[index].remark = "too few of its moments found a list on screen without a finger"
+        }
       case .drags: break
       }
     }

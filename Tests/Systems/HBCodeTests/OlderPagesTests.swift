@@ -1,6 +1,8 @@
 import Contract
 import HBCodeDialect
+import HBCodeSystem
 import Simulation
+import TestSupport
 import Testing
 import Wire
 
@@ -154,6 +156,28 @@ import Wire
         "0:00.000 select derived 0", "0:12.000 older assumed 11900", "0:18.000 scrollToLatest assumed 0", "0:18.000 select derived 0",
         "0:20.000 select derived 0",
       ])
+  }
+
+  /// 150 rows, of which a window has twelve and a page a hundred: lived by the phone with a finger on the list.
+  private static let lived = """
+    {"end": 30, "oneWay": 0.05, "client": {"desktop": "desk-1", "sessions": [{"id": "ses-01", "agent": "codex"}]},
+     "desktops": [{"id": "desk-1", "sessions": [{"id": "ses-01", "history": [
+       \((0..<150).map { #"{"type": "user", "id": "h\#($0)", "sourceOrder": [0, \#($0)], "text": "Row \#($0)"}"# }.joined(separator: ","))]}]}],
+     "intents": [{"at": 0, "user": {"do": "select", "session": "ses-01"}},
+       {"at": 12, "user": {"do": "drag", "path": [[900, 9000]], "held": 100}}]}
+    """
+
+  @Test func `HB-OLDER-01 a page that a finger asked for compiles to older, which asks for it at the same instant`() throws {
+    let told = try Story(hbcode, ScenarioSamples.read(OlderPagesTests.lived)).jitter(0).run()
+    let pages = told.instants(.link, "send", "name=run.chatLoadPageBefore", "label=request")
+    let drawn = try #require(pages.last)
+    #expect(drawn > "0:12.000" && drawn < "0:13.000")
+    let frames = ScenarioRunTests.frames(told, until: ScriptedPhone.seconds(30))
+    let scenario = try ScenarioRunTests.compiled(frames)
+    #expect(scenario.facts.intents.map { "\($0.at) \($0.gesture.name)" } == ["0:00.000 select", "\(drawn) older"])
+    let again = try Story(hbcode, scenario).jitter(0).run()
+    #expect(again.instants(.link, "send", "name=run.chatLoadPageBefore", "label=request") == pages)
+    #expect(again.entries(.user, "void").isEmpty)
   }
 
   @Test func `where marks tell of fingers no older page is inferred, where they tell of none it is`() throws {
