@@ -83,7 +83,8 @@ extension Phone {
     case .older:
       guard isListOnScreen, let host = screenHost else { return .waits }
       if case .dragging? = view?.list.motion { return .waits }
-      return host.timeline.pagination?.oldestCursor != nil && !host.older.isInFlight && host.older.mayStart(at: now) ? .holds : .waits
+      // Not whether 0.25 s have passed: a premise is asked at instants that the core does not know.
+      return host.timeline.pagination?.oldestCursor != nil && !host.older.isInFlight ? .holds : .waits
     }
   }
 

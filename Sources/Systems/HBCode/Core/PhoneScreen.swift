@@ -201,8 +201,9 @@ extension Phone {
   private mutating func testOlder() {
     guard let view, view.isMounted, !view.isCovered, let host = host(view.key) else { return }
     let geometry = (view.list.offset, view.list.contentHeight)
-    if let tested = view.tested, tested == geometry { return }
+    if let tested = view.tested, tested == geometry, !view.wantsOlder { return }
     self.view?.tested = geometry
+    if host.older.mayStart(at: now) { self.view?.wantsOlder = false }
     if view.list.aboveScreen <= Reveal.shortHistory, host.older.mayStart(at: now), canAskOlder(host) { loadOlder(view.key, by: "scroll") }
   }
 
@@ -328,10 +329,10 @@ extension Phone {
       return refuse("there is no older page to ask for now")
     }
     let way = max(0, view.list.aboveScreen - TimelineView.olderPlace)
-    drag(Drag(path: [Drag.Place(after: .zero, y: way)]))
-    // Near the top already: the test after the drag finds the same place, and the user wants the page all the same.
-    self.view?.tested = nil
-    if !host.older.mayStart(at: now) { refuse("an older page was asked for less than 0.25 s ago") }
+    // Too early for the next page, the finger rests until it may be asked for (HB-OLDER-01).
+    let rest = host.older.lastStart.map { max(.zero, $0 + TimelineView.olderSpacing - now) } ?? .zero
+    drag(Drag(path: [Drag.Place(after: .zero, y: way)], held: rest))
+    self.view?.wantsOlder = true
   }
 
   mutating func tapStatusBar() {

@@ -40,6 +40,8 @@ struct TimelineView: Sendable {
 
   /// Geometry at the last test for an older page (HB-OLDER-01).
   var tested: (offset: Double, contentHeight: Double)?
+  /// The user drew the list near its top for an older page: the test comes as soon as one may start, wherever the list was before.
+  var wantsOlder = false
 
   init(_ key: HostKey, faults: [ScreenFault], measure: RowMeasure) {
     self.key = key
