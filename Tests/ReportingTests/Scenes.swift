@@ -141,6 +141,27 @@ enum Scenes {
       story.fault("drop", submit, rule: position % 2 == 0 ? 1 : nil, at: Int64(position) * 1_000 + 10)
       if position % 3 == 0 { story.says("op-\(position)\u{1b}<i>", .delivered, at: Int64(position) * 1_000 + 20) }
     }
+    for (position, words) in hostileWords.enumerated() {
+      let at = 12_000 + Int64(position) * 500
+      let (host, any): (JSON, JSON) = (.string(words), .string(words))
+      story.add(.screen, "mount", at: at, ["host": host])
+      story.add(.core, "cover.up", at: at, ["host": host])
+      story.add(.core, "cover.lift", at: at + 10, ["host": host, "passes": .int(.max), "pages": .int(.min)])
+      story.add(.core, "ui", at: at, ["host": host, "<b>\u{1b}\(position)": "open"])
+      story.add(.screen, "scroll", at: at + 20, ["host": host, "state": "drag"])
+      story.add(.core, "render", at: at + 20, ["host": host, "cause": any, "listVersion": .int(.max)])
+      story.add(.core, "hold", at: at + 20, ["host": host, "listVersion": .int(.max), "why": any])
+      story.add(.core, "hold", at: at + 30, ["host": host, "listVersion": .int(.min), "why": any])
+      story.add(.screen, "scroll", at: at + 40, ["host": host, "state": "rest", "signalled": false])
+      story.add(.screen, "apply", at: at + 40, ["host": host, "ids": [any, any], "held": true, "listVersion": any])
+      story.add(.core, "older.start", at: at + 50, ["host": host])
+      story.add(.core, "older.end", at: at + 60, ["host": host, "outcome": any, "added": .int(.min)])
+      story.add(.core, "anchor", at: at + 70, ["host": host, "do": "record"])
+      story.add(.core, "anchor", at: at + 80, ["host": host, "do": "end", "why": any])
+      story.add(.core, "epoch", at: at + 90, ["host": host, "cause": any])
+      story.add(.plan, "fired", at: at, ["rule": .int(.min), "action": any, "of": .int(.max)])
+      story.add(.world, position % 2 == 0 ? "stop" : "launch", at: at + 100, ["rule": .int(.max)])
+    }
     let trace = story.finished(quiet: 20_000, end: 30_000)
     let claim = Claim("X<&>\u{1b}-1", "Title ]]> <b>", "Promise & \"quote\" \u{0}", per: "<per>", on: .ledger) { _ in
       ClaimOutcome(
@@ -152,7 +173,16 @@ enum Scenes {
       rules: [
         RuleReport(number: 1, rule: hostileWords.joined(separator: ","), candidates: 2, remark: "</table>\u{1b}")
       ],
-      figures: [Figure(id: "\"", title: "<t>\u{1b}", definition: "</p>", value: .nan, unit: "\u{7}<u>", limit: "<", held: false)],
+      figures: [
+        Figure(id: "\"", title: "<t>\u{1b}", definition: "</p>", value: .nan, unit: "\u{7}<u>", limit: "<", held: false)
+      ]
+        + Figure.Chart.allCases.map { chart in
+          Figure(
+            id: "<", title: "\" ]]>", definition: "<!--", value: 2, unit: "<u>\u{1b}", limit: "</b>", held: false,
+            samples: [
+              Figure.Sample(at: .never, value: 1e300, entry: .max), Figure.Sample(at: .zero - .seconds(1), value: -1, entry: .min),
+            ], chart: chart, bound: 0)
+        },
       divergences: [
         Divergence(
           kind: .differs, audit: 1, frame: 1, at: .zero, name: "<n>", path: "</a>", recorded: "\u{1b}", replayed: "<", restsOn: "]]>")

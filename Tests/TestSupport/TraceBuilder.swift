@@ -11,15 +11,17 @@ import Wire
 /// story.arrive(submit, at: 1_050)
 /// ```
 package struct TraceBuilder {
-  package private(set) var trace: Trace
+  private var header: RunHeader
+  private var entries: [TraceEntry] = []
+  package var trace: Trace { Trace(header: header, entries: entries) }
   private var requests = 0
 
   package init(header: RunHeader? = nil) {
-    trace = Trace(
-      header: header
-        ?? RunHeader(
-          system: "echo", behaviourVersion: 1, recordingName: "story.chatrec", recordingHash: String(repeating: "a", count: 64),
-          planName: "dropped-receipts", planHash: String(repeating: "b", count: 64), seed: 7))
+    self.header =
+      header
+      ?? RunHeader(
+        system: "echo", behaviourVersion: 1, recordingName: "story.chatrec", recordingHash: String(repeating: "a", count: 64),
+        planName: "dropped-receipts", planHash: String(repeating: "b", count: 64), seed: 7)
     add(.world, "start", at: 0, ["system": "echo", "plan": "dropped-receipts", "seed": 7])
     add(.world, "launch", at: 0, ["n": 0])
     add(.link, "up", at: 0, ["conn": 1, "endpoint": "/v1"])
@@ -30,8 +32,8 @@ package struct TraceBuilder {
   package mutating func add(
     _ party: Party, _ kind: String, at: Int64, plus nanoseconds: Int64 = 0, _ fields: JSONObject = [:], payload: String? = nil
   ) -> Int {
-    let index = trace.entries.count
-    trace.entries.append(
+    let index = entries.count
+    entries.append(
       TraceEntry(
         index: index, at: Instant(nanoseconds: at * 1_000_000 + nanoseconds), party: party, kind: kind, fields: fields,
         payload: payload.map { Array($0.utf8) }))
@@ -77,7 +79,7 @@ package struct TraceBuilder {
 
   /// The server's receipt for an attempt. Gives the index of its `send` entry.
   package mutating func receipt(of attempt: Int, at: Int64) -> Int {
-    let request = trace.entries[attempt]
+    let request = entries[attempt]
     return add(
       .link, "send", at: at,
       [
@@ -89,7 +91,7 @@ package struct TraceBuilder {
 
   /// A frame arrives at the other end.
   package mutating func arrive(_ sent: Int, at: Int64) {
-    var fields = trace.entries[sent].fields
+    var fields = entries[sent].fields
     fields["bytes"] = nil
     add(.link, "arrive", at: at, JSONObject([JSONObject.Member(name: "of", value: .int(sent))] + fields.members))
   }
@@ -120,8 +122,8 @@ package struct TraceBuilder {
   package mutating func finished(quiet: Int64, end: Int64) -> Trace {
     add(.world, "quiet", at: quiet)
     add(.world, "end", at: end)
-    trace.header.quietFrom = Instant(nanoseconds: quiet * 1_000_000)
-    trace.header.end = Instant(nanoseconds: end * 1_000_000)
+    header.quietFrom = Instant(nanoseconds: quiet * 1_000_000)
+    header.end = Instant(nanoseconds: end * 1_000_000)
     return trace
   }
 }

@@ -13,6 +13,8 @@ enum Charts {
   static func markup(_ figure: Figure, end: Instant) -> Markup {
     let samples = FigureSamples(figure)
     if samples.isEmpty { return "" }
+    var figure = figure
+    if let bound = figure.bound, !bound.isFinite { figure.bound = nil }
     switch figure.chart {
     case .histogram?: return histogram(figure, samples)
     case .series?: return series(figure, samples, end: end)
@@ -21,9 +23,12 @@ enum Charts {
     }
   }
 
+  /// From 0 to 1; what is no number counts as 0.
+  private static func share(_ part: Double) -> Double { part.isFinite ? min(max(part, 0), 1) : 0 }
+
   /// A number of percent with two places.
   static func percent(_ part: Double) -> String {
-    let hundredths = Int((min(max(part.isFinite ? part : 0, 0), 1) * 10_000).rounded())
+    let hundredths = Int((share(part) * 10_000).rounded())
     let rest = String(hundredths % 100)
     return "\(hundredths / 100).\(rest.utf8.count < 2 ? "0" : "")\(rest)%"
   }
@@ -73,7 +78,7 @@ enum Charts {
     let top = max(samples.greatest, figure.bound ?? samples.greatest, 0)
     let base = min(samples.least, 0)
     let scale = top > base ? top - base : 1
-    func y(_ value: Double) -> Int { 66 - Int((min(max((value - base) / scale, 0), 1) * 56).rounded()) }
+    func y(_ value: Double) -> Int { 66 - Int((share((value - base) / scale) * 56).rounded()) }
     // The least and the greatest of each column.
     var least: [Double?] = Array(repeating: nil, count: columns)
     var greatest = least

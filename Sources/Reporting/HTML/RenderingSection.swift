@@ -48,7 +48,7 @@ enum RenderingSection {
 /// The updates that the list held back: one row a hold, and the story of the worst one drawn.
 enum HeldSection {
   /// Rows of the table. Beyond them the broken and the longest holds stand; the others are counted.
-  private static let rowLimit = 100
+  private static let rowLimit = 60
   /// Versions of one hold that are listed one by one.
   private static let versionLimit = 60
 

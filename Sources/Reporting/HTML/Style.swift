@@ -188,7 +188,9 @@ enum Style {
     h4.mt{margin-top:16px}
     .hl .life{width:22%;min-width:150px}
     .hl td{overflow-wrap:anywhere}
-    .hl td:first-child{white-space:nowrap}
+    .hl td:first-child .t{white-space:nowrap}
+    .hl td:first-child{min-width:88px}
+    .hl td .t+small{white-space:normal}
     td .t2,td small{display:block}
     .wire{margin-top:12px;min-width:860px;border-bottom:1px solid var(--line);position:relative;isolation:isolate}
     .bg{position:absolute;left:var(--label);top:0;width:calc(100% - var(--label));height:100%;z-index:-1;overflow:hidden}

@@ -7,7 +7,7 @@ extension TextReport {
   /// Moments of the screen that stand one by one.
   private static let eventLimit = 60
   /// Holds that are told one by one.
-  private static let holdLimit = 100
+  private static let holdLimit = 60
 
   static func rendering(_ report: Report, _ page: inout Page) {
     if report.figures.isEmpty { return }
