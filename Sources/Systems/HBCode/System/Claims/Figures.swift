@@ -142,7 +142,7 @@ package enum HBCodeFigures {
     // The last step of a follow is what is left of the way.
     let full = steps.filter { !$0.isLast && $0.time > .zero }
     if full.isEmpty { return nil }
-    let samples = full.map { Figure.Sample(at: $0.at, value: thousandth($0.speed), entry: $0.entry) }
+    let samples = full.map { Figure.Sample(at: $0.at, value: $0.speed.rounded(), entry: $0.entry) }
     return Figure(
       id: "hbcode.follow-speed", title: "Follow speed, greatest",
       definition:

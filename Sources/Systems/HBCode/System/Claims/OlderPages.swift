@@ -64,7 +64,7 @@ struct Restores: Sendable {
     /// Nothing but the page moved the list, and the wanted place lies in the scroll range.
     var isJudged = false
     var problem: Problem?
-    /// A live change was rendered while live rows were held.
+    /// A live change had to wait while the page was put in place.
     var hasLiveChange = false
     var holdProblem: Problem?
   }
@@ -142,7 +142,8 @@ struct Restores: Sendable {
       case .taken(_, true): liveChanges += 1
       case .render(let render):
         renders[render.version] = (event.entry, render.isLive, liveChanges)
-        if holdsLive, own != nil, render.isLive { restores[last].hasLiveChange = true }
+      case .hold(let version):
+        if holdsLive, own != nil, isLive(version) { restores[last].hasLiveChange = true }
       case .applied(let update): applied(update, event)
       case .frame(let now):
         geometry = now
@@ -201,18 +202,23 @@ struct Restores: Sendable {
       defer { if update.isSnapshot { snapshot = event.entry } }
       if isWatched, changesAbove(update, event) { isWatched = false }
       guard holdsLive else { return }
-      guard let page = own else {
+      guard own != nil else {
         own = update.version
         return
       }
+      guard isLive(update.version), restores[last].holdProblem == nil else { return }
       let render = renders[update.version]
-      let isLive = render?.isLive ?? true || render?.liveChanges ?? 0 > renders[page]?.liveChanges ?? 0
-      guard isLive, restores[last].holdProblem == nil else { return }
       restores[last].holdProblem = Problem(
         entry: event.entry,
         happened:
           "A live change of \(mount.host), version \(update.version), applied at \(event.at) while the older page of \(restores[last].at) was put in place.",
         evidence: [render?.entry].compactMap(\.self))
+    }
+
+    /// Whether a version brings live changes that the page's own update did not have.
+    private func isLive(_ version: Int) -> Bool {
+      guard let render = renders[version] else { return true }
+      return render.isLive || render.liveChanges > own.flatMap { renders[$0]?.liveChanges } ?? 0
     }
 
     /// Whether an update touches rows above the one that was kept in place.

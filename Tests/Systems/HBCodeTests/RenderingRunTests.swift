@@ -1,0 +1,101 @@
+import Contract
+import HBCodeDialect
+import HBCodeScenario
+import HBCodeSystem
+import Oracles
+import Simulation
+import TestSupport
+import Testing
+import Wire
+
+/// Claims on the screen over whole runs: they hold, and each run puts those to the test that it is about.
+@Suite struct RenderingRunTests {
+  /// A chat of 40 rows on screen, 400 before them, and a live reply that streams from 2 to 9 s.
+  static func busyList(_ intents: [Intent], screen: JSONObject = [:], every: Int64 = 40, until: Int64 = 9_000) -> HBCodeScenario {
+    let session = ScreenTale.session(ScreenTale.rows(440))
+    let stream = ScreenTale.stream(Array(stride(from: Int64(2_000), to: until, by: Int64.Stride(every)))) { k in
+      Array(repeating: "word", count: 1 + k / 2).joined(separator: " ")
+    }
+    return ScreenTale.scenario(
+      session, start: ScreenTale.running(session, window: 40, screen: screen, hasOlder: true), intents, tape: [stream], end: 20_000)
+  }
+
+  static let olderPage = busyList([Tale.intent("older", 4_000, .older), ScreenTale.drag("on", 5_000, [[600, 300], [1_200, 700]])])
+  static let drags = busyList([
+    ScreenTale.drag("one", 3_000, [[400, 20], [1_500, -20]]), ScreenTale.drag("two", 6_000, [[100, 90]], velocity: 800),
+    Tale.intent("latest", 8_000, .scrollToLatest),
+  ])
+  static let composer = busyList([Tale.intent("open", 3_000, .composer(open: true)), Tale.intent("close", 6_000, .composer(open: false))])
+  /// Drags near the top while live rows come: pages land under the finger, live rows while they are put in place.
+  static var growing: HBCodeScenario {
+    let session = ScreenTale.session(ScreenTale.rows(640))
+    let rows = (0..<120).map { k in
+      Step(
+        offset: .milliseconds(Int64(k) * 60), changes: [.put(Hand.reply("n\(k)", [2, UInt64(k)], "row \(k)"))], increment: 1)
+    }
+    let stream = Stretch(
+      id: "rows", lane: Lane(Hand.session), cause: .clock(Hand.at(2_000)), steps: rows, length: .seconds(100),
+      run: RecordedRun(runId: "run-1", threadId: "th-main", turnId: "turn-1"))
+    let drags = (0..<4).map { k in
+      ScreenTale.drag("near-\(k)", 2_500 + Int64(k) * 1_500, [[100, k == 0 ? 900 : 6_000], [700, k == 0 ? 900 : 6_000]])
+    }
+    return ScreenTale.scenario(
+      session, start: ScreenTale.running(session, window: 40, hasOlder: true), drags, tape: [stream], end: 14_000)
+  }
+  static let restoreUnderStream = busyList([Tale.intent("older", 4_000, .older)])
+
+  /// A chat whose window the desktop does not know any more, under a finger.
+  static var replaced: HBCodeScenario {
+    let session = ScreenTale.session(ScreenTale.rows(60))
+    var other = session
+    other.history = (0..<40).map { index in
+      Row.made(
+        type: .user, id: "gone\(index)", origin: .canonical, sourceOrder: [0, UInt64(index)], timestamp: Hand.wall - 300_000, text: "x")
+    }
+    return ScreenTale.scenario(
+      session, start: ScreenTale.running(other, window: 40, hasOlder: true),
+      [ScreenTale.drag("finger", 4_700, [[100, 900]]), Tale.intent("refresh", 5_000, .refresh)], end: 9_000)
+  }
+
+  /// Runs and judges; the claims named are put to the test.
+  @discardableResult
+  private func judged(_ scenario: HBCodeScenario, _ faults: [String] = [], exercises claims: String...) throws -> Trace {
+    var story = Tale.story(scenario)
+    for rule in faults { story = try story.faults(rule) }
+    let trace = try story.run().trace
+    let judgement = Judge.judge(trace, claims: hbcode.claims)
+    for result in judgement.claims where !result.violations.isEmpty {
+      Issue.record("\(result.id) \(result.violations.prefix(2).map(\.happened))")
+    }
+    for claim in claims {
+      let result = try #require(judgement.claims.first { $0.id == claim })
+      #expect(result.exercised > 0, "\(claim): \(result.reason ?? "")")
+    }
+    print(judgement.claims.filter { $0.id >= "HB-INV-31" && $0.id < "HB-INV-48" }.map { "\($0.id.suffix(2)):\($0.exercised)" }.joined(separator: " "))
+    for f in HBCodeFigures.all(trace) { print("   ", f.id, f.value, f.unit, f.held.map { "\($0)" } ?? "-", f.samples.count) }
+    print("JSON-START \(claims.joined(separator: "_")) " + JSONWriter.text(scenario.json) + " JSON-END")
+    return trace
+  }
+
+  @Test func `HB-INV-35 HB-INV-36 HB-INV-37 HB-INV-45 a streamed reply while the composer opens and closes`() throws {
+    try judged(Self.composer, exercises: "HB-INV-35", "HB-INV-36", "HB-INV-37", "HB-INV-40", "HB-INV-41", "HB-INV-44", "HB-INV-45")
+  }
+
+  @Test func `HB-INV-38 HB-INV-39 HB-INV-40 drags while a reply streams, with stops that are lost`() throws {
+    try judged(Self.drags, exercises: "HB-INV-35", "HB-INV-38", "HB-INV-39", "HB-INV-40", "HB-INV-45")
+    try judged(Self.drags, ["lose-stop,screen,at=4s", "lose-stop,screen,at=6.05s"], exercises: "HB-INV-38", "HB-INV-39")
+    try judged(Self.drags, ["skip-frames,screen,at=8.1s,count=5", "suspend,app,at=3.5s,for=4s"], exercises: "HB-INV-38", "HB-INV-45")
+  }
+
+  @Test func `HB-INV-42 HB-INV-43 HB-INV-46 older pages while a reply streams`() throws {
+    try judged(Self.olderPage, exercises: "HB-INV-42", "HB-INV-46")
+    try judged(Self.growing, exercises: "HB-INV-38", "HB-INV-39", "HB-INV-42", "HB-INV-43", "HB-INV-46")
+    try judged(Self.restoreUnderStream, ["slow-markdown,screen,at=3s,for=300ms"], exercises: "HB-INV-42")
+    try judged(Self.olderPage, ["delay,response,run.chatLoadPageBefore,nth=1,by=9s"], exercises: "HB-INV-46")
+  }
+
+  @Test func `HB-INV-47 HB-INV-31 a window that is replaced while the user reads`() throws {
+    try judged(Self.replaced, exercises: "HB-INV-47")
+    try judged(Self.replaced, ["delay,response,run.chatLoadPageBefore,by=1s"], exercises: "HB-INV-46", "HB-INV-47")
+  }
+}
