@@ -36,8 +36,10 @@ import Wire
     let stream = Stretch(
       id: "rows", lane: Lane(Hand.session), cause: .clock(Hand.at(2_000)), steps: rows, length: .seconds(100),
       run: RecordedRun(runId: "run-1", threadId: "th-main", turnId: "turn-1"))
-    let drags = (0..<4).map { k in
-      ScreenTale.drag("near-\(k)", 2_500 + Int64(k) * 1_500, [[100, k == 0 ? 900 : 6_000], [700, k == 0 ? 900 : 6_000]])
+    // They lift at different places of the render interval.
+    let drags = (0..<6).map { k in
+      let way = k == 0 ? 900.0 : 6_000.0
+      return ScreenTale.drag("near-\(k)", 2_500 + Int64(k) * 1_100, [[100, way], [640 + Double(k) * 25, way]])
     }
     return ScreenTale.scenario(
       session, start: ScreenTale.running(session, window: 40, hasOlder: true), drags, tape: [stream], end: 14_000)
@@ -71,9 +73,6 @@ import Wire
       let result = try #require(judgement.claims.first { $0.id == claim })
       #expect(result.exercised > 0, "\(claim): \(result.reason ?? "")")
     }
-    print(judgement.claims.filter { $0.id >= "HB-INV-31" && $0.id < "HB-INV-48" }.map { "\($0.id.suffix(2)):\($0.exercised)" }.joined(separator: " "))
-    for f in HBCodeFigures.all(trace) { print("   ", f.id, f.value, f.unit, f.held.map { "\($0)" } ?? "-", f.samples.count) }
-    print("JSON-START \(claims.joined(separator: "_")) " + JSONWriter.text(scenario.json) + " JSON-END")
     return trace
   }
 
