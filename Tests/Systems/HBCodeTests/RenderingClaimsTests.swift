@@ -299,6 +299,35 @@ import Wire
     try expect("HB-INV-39", exercised: 1, broken: 1) { story(&$0, moves: false, applied: false) }
   }
 
+  @Test func `HB-INV-39 words of a live row on screen that are rendered and not drawn are found`() throws {
+    func story(
+      _ tale: inout ClaimTale, _ text: String = "Yes, today", origin: String = "live", visible: String = "agent-reply:a", drawn: Bool
+    ) {
+      func arrives(_ revision: Int64, _ text: String, at: Int64) {
+        tale.event(
+          .timelineOverlay, at: at, ["sessionId": "ses-01", "settlementEpoch": 3, "revision": .integer(revision)],
+          payload: #"{"event":"chat:timeline-overlay","blocks":[{"type":"agent-reply","id":"a","text":"\#(text)"}]}"#)
+        tale.taken(revision, at: at)
+      }
+      tale.mounted()
+      arrives(1, "Yes", at: 1_000)
+      tale.show([("agent-reply:a", origin)], at: 1_000)
+      tale.render(2, live: true, at: 1_000)
+      tale.reconfigure(2, at: 1_000)
+      tale.frame(-47, of: 80, [(visible, 0, 80)], at: 1_000)
+      arrives(2, text, at: 2_000)
+      tale.render(3, live: true, at: 2_000)
+      if drawn { tale.reconfigure(3, at: 2_000) }
+      tale.end(at: 2_250)
+    }
+    try expect("HB-INV-39", exercised: 0) { story(&$0, drawn: true) }
+    try expect("HB-INV-39", exercised: 1, broken: 1) { story(&$0, drawn: false) }
+    // The same words, a saved row, a row that is not on screen.
+    try expect("HB-INV-39", exercised: 0) { story(&$0, "Yes", drawn: false) }
+    try expect("HB-INV-39", exercised: 0) { story(&$0, origin: "canonical", drawn: false) }
+    try expect("HB-INV-39", exercised: 0) { story(&$0, visible: "agent-reply:b", drawn: false) }
+  }
+
   @Test func `HB-INV-39 what an older page held applies within 250 ms of its end, or of 1.5 s`() throws {
     func story(_ tale: inout ClaimTale, ends: (inout ClaimTale) -> Void, applied: Int64) {
       tale.mounted()
@@ -659,6 +688,15 @@ import Wire
       tale.mounted()
       tale.ask(.loadPageBefore, at: 1_000)
       tale.frame(100, of: 5_000, at: 1_005)
+    }
+    // A reveal asks again as soon as its layout is still, but not for two pages at once.
+    for (answered, broken) in [(1_010, 0), (nil, 1)] {
+      try expect("HB-INV-46", exercised: broken, broken: broken) { tale in
+        tale.mounted(at: 900)
+        let ask = tale.ask(.loadPageBefore, at: 1_000)
+        if let answered { tale.answer(ask, at: Int64(answered)) }
+        tale.ask(.loadPageBefore, at: 1_128)
+      }
     }
     // An epoch ends what is under way, and a released chat begins anew.
     try expect("HB-INV-46", exercised: 0) { tale in

@@ -161,6 +161,14 @@ struct RowLists {
     return found
   }
 
+  /// Whether a version has one of these rows as a live one.
+  func hasLive(_ ids: [String], version: Int) -> Bool {
+    guard let show = show(ofVersion: version) else { return false }
+    return (index.entries[show]["rows"]?.array ?? []).contains { row in
+      row["origin"]?.string == "live" && row["id"]?.string.map(ids.contains) ?? false
+    }
+  }
+
   private func difference(_ rows: [JSON]) -> String? {
     if rows.count == ids.count, zip(rows, ids).allSatisfy({ $0["id"] == $1 }) { return nil }
     let rendered = rows.compactMap { $0["id"]?.string }
@@ -219,7 +227,7 @@ struct Holds: Sendable {
 
   /// One mount.
   private struct Walk {
-    struct Held {
+    private struct Held {
       var first: ScreenEvent
       var version: Int
       var replaced = 0
@@ -240,6 +248,12 @@ struct Holds: Sendable {
     /// Versions that waited and applied.
     private var done: Set<Int> = []
     private var newestApplied = Int.min
+    private let texts: OverlayTexts
+    /// The overlay that is taken in, that of each version, and the one whose rows the list draws.
+    private var overlay: OverlayVersion?
+    private var overlays: [Int: OverlayVersion] = [:]
+    private var drawn: OverlayVersion?
+    private var geometry: Geometry?
     private(set) var episodes: [Episode] = []
     private(set) var faults: [Fault] = []
 
@@ -248,6 +262,7 @@ struct Holds: Sendable {
       self.story = story
       self.mount = mount
       rows = RowLists(index)
+      texts = OverlayTexts.of(index)
     }
 
     private var isKept: Bool { isMoving || isRestoring }
@@ -268,11 +283,14 @@ struct Holds: Sendable {
       case .epoch: (held, released, isRestoring) = (nil, nil, false)
       case .render(let render):
         rows.rendered(render, event)
+        overlays[render.version] = overlay
         if held != nil {
           replace(render.version)
-        } else if rows.difference(ofVersion: render.version) != nil {
+        } else if rows.difference(ofVersion: render.version) != nil || hasChangedText(render) {
           held = Held(first: event, version: render.version, hasWaited: isKept)
           released = isKept ? nil : event
+        } else if !isKept {
+          drawn = overlay
         }
       case .hold(let version):
         if held == nil {
@@ -283,8 +301,21 @@ struct Holds: Sendable {
         }
         if !isKept, released == nil { released = event }
       case .applied(let update): applied(update, event)
+      case .frame(let now): geometry = now
+      case .taken(let version, _): overlay = version
       default: break
       }
+    }
+
+    /// Whether a live row on screen has other words in the overlay that is rendered than in the one that the list draws.
+    private func hasChangedText(_ render: ScreenEvent.Render) -> Bool {
+      guard let overlay, let drawn, overlay != drawn, let now = texts[mount.host, overlay], let before = texts[mount.host, drawn],
+        let visible = geometry?.visible
+      else { return false }
+      let changed = visible.map(\.id).filter { id in now[id].map { text in before[id].map { $0 != text } ?? false } ?? false }
+      if changed.isEmpty { return false }
+      // Saved rows stand where they share an identity with live ones (HB-SNAP-12).
+      return rows.hasLive(changed, version: render.version)
     }
 
     private mutating func replace(_ version: Int) {
@@ -306,19 +337,22 @@ struct Holds: Sendable {
 
     private mutating func neverApplied(by entry: Int) {
       guard let old = held, let since = released else { return }
+      let due = since.at + ScreenRule.heldLimit
       let what =
         old.hasWaited
-        ? "The held update of \(mount.host), version \(old.version), had not applied by \(index.entries[entry].at); nothing kept it since \(since.at)"
-        : "Version \(old.version) of the rows of \(mount.host), rendered at \(old.first.at), was not put on the list by \(index.entries[entry].at)"
+        ? "The held update of \(mount.host), version \(old.version), had not applied by \(due)"
+        : "Version \(old.version) of the rows of \(mount.host), rendered at \(old.first.at), was not put on the list by \(due)"
       faults.append(
         Fault(
-          entry: entry, happened: what + ", and \(exact(ScreenRule.heldLimit)) is the limit.", evidence: [old.first.entry, since.entry]))
+          entry: entry, happened: what + ", \(exact(ScreenRule.heldLimit)) after nothing kept it any more.",
+          evidence: [old.first.entry, since.entry]))
       (held, released) = (nil, nil)
     }
 
     private mutating func applied(_ update: ScreenEvent.Update, _ event: ScreenEvent) {
       if update.isSnapshot { rows.applied(event.entry) }
       let version = update.version
+      drawn = overlays[version]
       defer { newestApplied = max(newestApplied, version) }
       func fault(_ happened: String) {
         faults.append(Fault(entry: event.entry, happened: happened, evidence: [held?.first.entry].compactMap(\.self)))
@@ -348,6 +382,40 @@ struct Holds: Sendable {
     mutating func finish() {
       guard let released, story.livedPast(story.due(released.at + ScreenRule.heldLimit), mount) else { return }
       neverApplied(by: mount.closed)
+    }
+  }
+}
+
+/// What the rows of each overlay that arrived say, by host, version and item id.
+private struct OverlayTexts: Sendable {
+  private struct Key: Hashable {
+    var host: String
+    var version: OverlayVersion
+  }
+
+  /// Nil where it is not sure what the client got: frames that a rule changed, two overlays of one version.
+  private var texts: [Key: [String: String]?] = [:]
+
+  static func of(_ index: TraceIndex) -> OverlayTexts { index.finding(OverlayTexts.init) }
+
+  subscript(host: String, version: OverlayVersion) -> [String: String]? { texts[Key(host: host, version: version)] ?? nil }
+
+  private init(_ index: TraceIndex) {
+    for frame in index.frames where frame.direction == .in && !frame.arrivals.isEmpty {
+      let isSnapshot = frame.role == .response && [.load, .loadThread].contains(Method(rawValue: frame.name))
+      guard isSnapshot || frame.name == EventName.timelineOverlay.rawValue,
+        let version = OverlayVersion(index.entries[frame.entry], "settlementEpoch")
+      else { continue }
+      let key = Key(host: index.entries[frame.entry].wireHost, version: version)
+      let isChanged = frame.faults.contains { ["corrupt", "truncate", "replace"].contains(index.entries[$0].kind) }
+      let json = isChanged ? nil : index.content(ofEntry: frame.entry)
+      let blocks = (json?["result"]?["liveOverlay"] ?? json)?["blocks"]?.array
+      let new = blocks.map { rows in
+        Dictionary(rows.compactMap { row in itemID(row).map { ($0, (row["title"]?.string ?? "") + "\n" + (row["text"]?.string ?? "")) } }) {
+          $1
+        }
+      }
+      if let known = texts[key], known != new { texts[key] = .some(nil) } else { texts[key] = .some(new) }
     }
   }
 }

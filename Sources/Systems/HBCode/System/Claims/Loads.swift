@@ -4,7 +4,7 @@ import Simulation
 import Wire
 
 /// One operation of a load scheduler by the client's records, with its end.
-private struct LoadLife {
+struct LoadLife {
   var host: String
   var number: Int
   var start: TraceEntry
@@ -15,7 +15,7 @@ private struct LoadLife {
 }
 
 /// The loads of a run in order of start; numbers begin again with each launch.
-private func loads(_ index: TraceIndex) -> [LoadLife] {
+func loads(_ index: TraceIndex) -> [LoadLife] {
   var found: [LoadLife] = []
   var open: [Int: Int] = [:]
   for entry in index.entries {
@@ -237,7 +237,7 @@ let loadClaims: [Claim] = [
     per: "a periodic load", on: .clientOnly
   ) { index in
     var outcome = Evidence.outcome("there was no periodic load")
-    let evidence = Evidence(index)
+    let pending = Pending(index)
     let all = loads(index)
     var last: [String: LoadLife] = [:]
     for load in all where load.isPeriodic {
@@ -263,7 +263,7 @@ let loadClaims: [Claim] = [
       let gap = at - before.start.at
       if gap < .seconds(10) {
         outcome.breaks(load.start, nil, "Two periodic loads of \(load.host) are \(gap) apart; 10 s is the least.", [before.start.index])
-      } else if gap < .seconds(60), isIdle(index, load.host, before, load, evidence) {
+      } else if gap < .seconds(60), pending.isIdle(from: before, to: load) {
         outcome.breaks(
           load.start, nil, "Two periodic loads of \(load.host) are \(gap) apart although nothing was pending; 60 s is the least.",
           [before.start.index])
@@ -362,10 +362,21 @@ func rows(_ show: TraceEntry) -> [String: String] {
 
 /// What the last record before an entry showed of a host, if that host was the one on screen.
 func shown(_ index: TraceIndex, host: String, before entry: Int) -> (entry: Int, rows: [String: String])? {
-  guard let last = index.indices(.core, "show").last(where: { $0 < entry }), index.entries[last]["host"]?.string == host,
-    !index.entries[last..<entry].contains(where: { $0.party == .world && $0.kind == "launch" })
+  guard let last = previous(index.indices(.core, "show"), before: entry), index.entries[last]["host"]?.string == host,
+    last > previous(index.indices(.world, "launch"), before: entry) ?? -1
   else { return nil }
   return (last, rows(index.entries[last]))
+}
+
+/// The greatest of some entries, in order, that lies before another one. O(log n).
+private func previous(_ entries: [Int], before entry: Int) -> Int? {
+  var low = 0
+  var high = entries.count
+  while low < high {
+    let middle = (low + high) / 2
+    if entries[middle] < entry { low = middle + 1 } else { high = middle }
+  }
+  return low > 0 ? entries[low - 1] : nil
 }
 
 func change(_ before: [String: String], _ after: [String: String]) -> String {
@@ -399,34 +410,67 @@ private func olderInFlight(_ index: TraceIndex, host: String, at entry: Int) -> 
   return open
 }
 
-/// Whether no run, message or other load was pending between two periodic loads.
-private func isIdle(_ index: TraceIndex, _ host: String, _ before: LoadLife, _ load: LoadLife, _ evidence: Evidence) -> Bool {
-  guard let end = before.end, end["outcome"]?.string == "applied" else { return false }
-  var states: [String: String] = [:]
-  var run: String?
-  for entry in index.entries[..<load.start.index] {
-    // What was pending when the first of the two began was pending between them, whatever became of it since.
-    if entry.index == before.start.index, run != nil || !states.values.allSatisfy({ $0 == "done" }) { return false }
-    if entry.party == .world, entry.kind == "launch" {
-      states = [:]
-      run = nil
-    }
-    if entry.party == .core, entry.kind == "op", entry["session"]?.string == host, let operation = entry["operation"]?.string {
-      states[operation] = entry["state"]?.string
-      if entry.index > before.start.index, entry["state"]?.string != "done" { return false }
-    }
-    // Any sign of a run, seen or not, makes the wait a short one.
-    if entry.party == .link, entry.kind == "send", entry["dir"]?.string == "in", entry["sessionId"]?.string == host {
-      if entry["name"]?.string == EventName.runStarted.rawValue {
-        run = entry["runId"]?.string
-        if entry.index > before.start.index { return false }
-      } else if (entry["name"]?.string ?? "").hasPrefix("chat:run-") {
-        run = nil
-      } else if entry["label"]?.string == "response", entry["name"]?.string == Method.load.rawValue {
-        run = entry["runId"]?.string
+/// What was pending in a chat when its loads started: runs, messages, other loads.
+private struct Pending {
+  struct Moment {
+    /// A run or a message was pending.
+    var isPending: Bool
+    /// The last entry before that shows something pending.
+    var sign: Int
+  }
+
+  private struct Chat {
+    var open: Set<String> = []
+    var run: String?
+    var sign = -1
+  }
+
+  /// By the `load.start` entries.
+  private var moments: [Int: Moment] = [:]
+
+  init(_ index: TraceIndex) {
+    var chats: [String: Chat] = [:]
+    /// The last load, of any chat.
+    var loaded = -1
+    for entry in index.entries {
+      switch (entry.party, entry.kind) {
+      case (.world, "launch"):
+        chats = [:]
+      case (.core, "op"):
+        guard let host = entry["session"]?.string, let operation = entry["operation"]?.string else { continue }
+        if entry["state"]?.string == "done" {
+          chats[host, default: Chat()].open.remove(operation)
+        } else {
+          chats[host, default: Chat()].open.insert(operation)
+          chats[host, default: Chat()].sign = entry.index
+        }
+      case (.link, "send"):
+        // Any sign of a run, seen or not, makes the wait a short one.
+        guard entry["dir"]?.string == Direction.in.rawValue, let host = entry["sessionId"]?.string, let name = entry["name"]?.string
+        else { continue }
+        if name == EventName.runStarted.rawValue {
+          chats[host, default: Chat()].run = entry["runId"]?.string
+          chats[host, default: Chat()].sign = entry.index
+        } else if name.hasPrefix("chat:run-") {
+          chats[host]?.run = nil
+        } else if name == Method.load.rawValue, entry["label"]?.string == "response" {
+          chats[host, default: Chat()].run = entry["runId"]?.string
+        }
+      case (.core, "load.start"):
+        let host = entry["host"]?.string ?? ""
+        let chat = chats[host] ?? Chat()
+        moments[entry.index] = Moment(isPending: chat.run != nil || !chat.open.isEmpty, sign: max(chat.sign, loaded))
+        loaded = entry.index
+      default: break
       }
     }
-    if entry.party == .core, entry.kind == "load.start", entry.index > before.start.index { return false }
   }
-  return run == nil && states.values.allSatisfy { $0 == "done" }
+
+  /// Whether no run, message or other load was pending between two periodic loads.
+  func isIdle(from before: LoadLife, to load: LoadLife) -> Bool {
+    guard before.end?["outcome"]?.string == "applied", let first = moments[before.start.index], let second = moments[load.start.index]
+    else { return false }
+    // What was pending when the first of the two began was pending between them, whatever became of it since.
+    return !first.isPending && !second.isPending && second.sign <= before.start.index
+  }
 }

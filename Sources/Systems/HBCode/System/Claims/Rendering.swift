@@ -147,14 +147,9 @@ let renderingClaims: [Claim] = [
   ) { index in
     var outcome = Evidence.outcome("no live event overtook a load")
     let evidence = Evidence(index)
-    let launches = index.indices(.world, "launch")
-    for start in evidence.notes("load.start") {
-      // Numbers begin again with each launch.
-      let nextLaunch = launches.first { $0 > start.index } ?? Int.max
-      guard let host = start["host"]?.string, let number = start["op"]?.int,
-        let end = evidence.notes("load.end").first(where: { $0.index > start.index && $0["op"]?.int == number }), end.index < nextLaunch,
-        end["outcome"]?.string == "applied"
-      else { continue }
+    for load in loads(index) {
+      let (start, number, host) = (load.start, load.number, load.host)
+      guard let end = load.end, end["outcome"]?.string == "applied" else { continue }
       let between = (start.index + 1)..<end.index
       // Events that count (HB-OVER-02), by what the client did with them.
       let counted = between.filter {
