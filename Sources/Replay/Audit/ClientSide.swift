@@ -5,8 +5,11 @@ import Wire
 /// A run as a recorder at the client's side would have kept it.
 package enum ClientSide {
   /// The frames of a trace at the client's end: connections that open and end, what leaves the client and what reaches it, steps of
-  /// the wall clock; up to and including `end`, numbered from 1. The frames of the `send` entries `leftOut` are not among them.
-  package static func frames(of trace: Trace, until end: Instant = .never, without leftOut: Set<Int> = []) -> [Frame] {
+  /// the wall clock; up to and including `end`, numbered from 1. The frames of the `send` entries `leftOut` are not among them; with
+  /// `marks` the gestures of the user are, as an app posts them.
+  package static func frames(
+    of trace: Trace, until end: Instant = .never, without leftOut: Set<Int> = [], marks: Bool = false
+  ) -> [Frame] {
     var frames: [Frame] = []
     // By send entry: the bytes that arrive in place of those that were sent.
     var changed: [Int: [UInt8]] = [:]
@@ -37,6 +40,11 @@ package enum ClientSide {
         add(entry, .in, kind(trace.entries[of]), (isChanged ? changed[of] : nil) ?? trace.entries[of].payload ?? [])
       case (.link, "corrupt"), (.link, "truncate"), (.link, "replace"):
         if let of = entry["of"]?.int, let payload = entry.payload { changed[of] = payload }
+      case (.user, "gesture"):
+        guard marks else { continue }
+        var gesture = entry.fields
+        gesture["intent"] = nil
+        add(entry, .out, .mark, JSONWriter.compact(["user": .object(gesture), "intent": entry["intent"] ?? .null]))
       case (.world, "clock"): add(entry, .out, .clock, JSONWriter.compact(["byNs": entry["byNs"] ?? 0]))
       default: break
       }

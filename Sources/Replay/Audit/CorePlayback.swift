@@ -15,6 +15,8 @@ struct CorePlayback {
     case timer(TimerID, generation: Int)
     case intent(Gesture)
     case displayFrame(link: Int)
+    /// The user has ended the app; it is launched again.
+    case launch
   }
 
   /// Most events of a playback: a core that arms timers without end is stopped there.
@@ -22,7 +24,10 @@ struct CorePlayback {
 
   private let system: ChatSystem
   private let facts: ScenarioFacts
-  private var core: any ClientCore
+  private var settings: CoreSettings
+  /// Nil while the app is away.
+  private var core: (any ClientCore)?
+  private var store = Store()
   private var queue = EventQueue<Event>()
   private var now: Instant
   private var ranks: [EventClass: UInt8] = [:]
@@ -30,6 +35,8 @@ struct CorePlayback {
   /// By the core's number: position in `recorded`, nil for a connection without partner.
   private var partners: [Int: Int] = [:]
   private var taken: Set<Int> = []
+  /// Those of them that became usable.
+  private var came: Set<Int> = []
   /// By position in `recorded`: the core's number while the connection is usable.
   private var usable: [Int: Int] = [:]
   private var timers: [TimerID: Int] = [:]
@@ -44,10 +51,10 @@ struct CorePlayback {
     facts = scenario.facts
     now = facts.start
     recorded = RecordedConnection.list(frames)
-    let settings = CoreSettings(
+    settings = CoreSettings(
       start: scenario.clientStart, wallClockMilliseconds: facts.wallClockMilliseconds,
       draws: .recorded(facts.draws, then: SeededRandom(seed: 0).fork("core")))
-    core = system.makeCore(settings, Store())
+    core = system.makeCore(settings, store)
     let order = system.tieOrder + EventClass.allCases.filter { !system.tieOrder.contains($0) }
     for (index, eventClass) in order.enumerated() where ranks[eventClass] == nil { ranks[eventClass] = UInt8(1 + min(index, 200)) }
 
@@ -80,11 +87,18 @@ struct CorePlayback {
       case .up(let index):
         guard let number = partners.first(where: { $0.value == index })?.key else { continue }
         usable[index] = number
+        came.insert(index)
         give(.connection(ConnectionID(number), up: true))
       case .down(let index):
         guard let number = usable.removeValue(forKey: index) else { continue }
         give(.connection(ConnectionID(number), up: false))
-      case .clock(let by): give(.wallClockStepped(by: by))
+      case .clock(let by):
+        settings.wallClockMilliseconds = settings.wallClockMilliseconds &+ by.nanoseconds / 1_000_000
+        give(.wallClockStepped(by: by))
+      case .launch:
+        settings.launch += 1
+        core = system.makeCore(settings, store)
+        give(.lifecycle(.launched))
       case .timer(let id, let armed):
         guard timers[id] == armed else { continue }
         timers[id] = nil
@@ -94,7 +108,9 @@ struct CorePlayback {
         queue.push(event, at: now + DisplayLink.frame, eventClass: rank(.displayFrame))
         give(.displayFrame)
       case .intent(let gesture):
-        if let lifecycle = Lifecycle(rawValue: gesture.name), [.background, .foreground, .memoryPressure].contains(lifecycle) {
+        if gesture.name == Gesture.restart {
+          end(for: (try? gesture.restartPause()) ?? .zero)
+        } else if let lifecycle = Lifecycle(rawValue: gesture.name), [.background, .foreground, .memoryPressure].contains(lifecycle) {
           give(.lifecycle(lifecycle))
         } else {
           give(.user(gesture))
@@ -121,7 +137,8 @@ struct CorePlayback {
   }
 
   private mutating func give(_ input: Input) {
-    for effect in core.handle(input, at: now) {
+    guard let effects = core?.handle(input, at: now) else { return }
+    for effect in effects {
       switch effect {
       case .open(let id, let endpoint): open(id.number, endpoint)
       case .close(let id, _):
@@ -147,9 +164,23 @@ struct CorePlayback {
         generation += 1
         displayLink = isOn ? generation : nil
         if isOn { queue.push(.displayFrame(link: generation), at: now + DisplayLink.frame, eventClass: rank(.displayFrame)) }
-      case .store, .note, .screen: break
+      case .store(let key, let bytes): store[key] = bytes
+      case .note, .screen: break
       }
     }
+  }
+
+  /// The user ends the app: what it had is gone, but for what it stored.
+  private mutating func end(for pause: Interval) {
+    guard core != nil else { return }
+    core = nil
+    partners = [:]
+    usable = [:]
+    // A connection that it waited for is the next app's.
+    taken = came
+    timers = [:]
+    displayLink = nil
+    queue.push(.launch, at: now + pause, eventClass: 0)
   }
 
   private mutating func open(_ number: Int, _ endpoint: Endpoint) {

@@ -19,10 +19,11 @@ struct Counterfactual {
   let compiled: HBCodeScenario
   let frames: [Frame]
 
-  /// Lives through a scenario without faults and compiles what a recorder at the phone would have kept.
-  init(_ scenario: HBCodeScenario) throws {
+  /// Lives through a scenario without faults and compiles what a recorder at the phone would have kept; with `marks` also what an app
+  /// posts of its user's gestures.
+  init(_ scenario: HBCodeScenario, marks: Bool = false) throws {
     let told = try Story(hbcode, scenario).run()
-    frames = ClientSide.frames(of: told.trace, until: scenario.facts.end)
+    frames = ClientSide.frames(of: told.trace, until: scenario.facts.end, marks: marks)
     var written = scenario
     written.facts.end = frames.last?.at ?? scenario.facts.end
     self.written = written

@@ -269,6 +269,45 @@ enum WrittenScenario {
       ], service: [busy])
   }
 
+  /// A finger on a long list: while an answer grows, up to an older page, and away again; composer, preview, sheet and Reduce Motion.
+  static func scrolled() throws -> HBCodeScenario {
+    func drag(_ id: String, _ at: Double, by y: Int, velocity: Int = 0, held: Int = 0) -> JSON {
+      intent(
+        id, at, ["do": "drag", "path": [[200, .int(y)]], "velocity": .int(velocity), "held": .int(held)])
+    }
+    func does(_ name: String, _ at: Double) -> JSON { intent("\(name)-\(at)", at, ["do": .string(name)]) }
+    return try scenario(
+      end: 60,
+      intents: [
+        select("ses-01", 0), send("op-1", "ses-01", 4), drag("up", 6, by: 300, held: 2_500), does("openComposer", 10),
+        does("closeComposer", 12), drag("flick", 15, by: 500, velocity: 4_000), drag("flick-again", 17, by: 600, velocity: 6_000),
+        does("tapStatusBar", 20), does("scrollToLatest", 24), does("openSheet", 26), does("closeSheet", 27), send("op-2", "ses-01", 30),
+        does("openPreview", 33), does("closePreview", 35), intent("reduce", 36, ["do": "reduceMotion", "on": true]),
+        select("ses-02", 42), send("op-3", "ses-02", 43),
+      ],
+      stretches: [
+        stretch("run-1", "op-1", in: "ses-01", order: 2, delay: 0.35, length: 9, words: [1, 2, 3, 4, 6]),
+        stretch("run-2", "op-2", in: "ses-01", order: 3, delay: 0.4, length: 6, words: [0.5, 3]),
+        stretch("run-3", "op-3", in: "ses-02", order: 2, delay: 0.35, length: 5, words: [2]),
+      ], rows: 70)
+  }
+
+  /// The user ends the app while a message is under way, and again while its answer grows.
+  static func restarted() throws -> HBCodeScenario {
+    try scenario(
+      end: 60,
+      intents: [
+        select("ses-01", 0), send("op-1", "ses-01", 4), intent("again", 4.02, ["do": "restart", "for": 300]), select("ses-01", 7),
+        intent("once-more", 9, ["do": "restart"]), select("ses-01", 11), send("op-2", "ses-01", 22), select("ses-02", 36),
+        send("op-3", "ses-02", 37),
+      ],
+      stretches: [
+        stretch("run-1", "op-1", in: "ses-01", order: 2, delay: 0.4, length: 9, words: [1, 2, 3, 4, 6]),
+        stretch("run-2", "op-2", in: "ses-01", order: 3, delay: 0.4, length: 6, words: [0.5, 3]),
+        stretch("run-3", "op-3", in: "ses-02", order: 2, delay: 0.4, length: 5, words: [2]),
+      ])
+  }
+
   /// A random session in whose past something was lost.
   static func lossySession(_ seed: Int) throws -> HBCodeScenario {
     var scenario = try RandomSession.scenario(seed, handsOver: true)
@@ -310,16 +349,20 @@ enum WrittenScenario {
 
   static let names =
     ["queues", "older", "edited", "lossy", "stopped", "whole", "elsewhere", "troubled", "queue edits", "demonstration"]
-    + (0..<10).map { "session \($0)" } + (0..<7).map { "lossy \($0)" }
+    + ["scrolled", "scrolled, marked", "whole, marked", "queue edits, marked", "demonstration, marked", "restarted, marked"]
+    + (0..<6).map { "session \($0)" } + (0..<7).map { "lossy \($0)" }
 
   static func named(_ name: String) throws -> HBCodeScenario {
     switch name {
+    case let marked where marked.hasSuffix(", marked"): try named(String(marked.dropLast(", marked".count)))
     case "queues": try queues()
     case "older": try older()
     case "edited": try edited()
     case "lossy": try lossy()
     case "stopped": try stopped()
     case "whole": try whole()
+    case "scrolled": try scrolled()
+    case "restarted": try restarted()
     case "queue edits": usual(try ScenarioSamples.read(ScenarioQueueTests.text))
     case "demonstration": usual(try HBCodeScenario(json: JSONReader.value(try #require(hbcode.demonstration).scenario)))
     case "elsewhere": try elsewhere()
@@ -341,7 +384,7 @@ enum WrittenScenario {
 
   @Test(arguments: WrittenScenario.names)
   func `a recording of a written scenario compiles to one that leads to the same under every built-in plan`(_ name: String) throws {
-    let pair = try Counterfactual(WrittenScenario.named(name))
+    let pair = try Counterfactual(WrittenScenario.named(name), marks: name.hasSuffix(", marked"))
     let audit = Audit.run(hbcode, pair.compiled, pair.frames)
     #expect(audit.differences == [], "\(ScenarioRunTests.words(audit.differences))")
     var unequal: [String] = []

@@ -43,6 +43,8 @@ private struct NormalForm {
   private var leases: [Int: JSON] = [:]
 
   mutating func normal(_ frame: Frame) -> NormalFrame? {
+    // These are on no connection.
+    if frame.kind == .mark || frame.kind == .clock { return nil }
     let ordinal = ordinals[frame.connection, default: ordinals.count + 1]
     ordinals[frame.connection] = ordinal
     let stream = "\(ordinal) \(frame.direction.rawValue)"

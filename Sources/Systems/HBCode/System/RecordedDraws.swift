@@ -119,6 +119,7 @@ private struct Playback {
     case frame(Frame)
     case timer(TimerID, generation: Int)
     case intent(Gesture)
+    case displayFrame(link: Int)
   }
 
   private struct Socket {
@@ -138,10 +139,14 @@ private struct Playback {
   private var sockets: [Socket] = []
   private var generation = 0
   private var timers: [TimerID: Int] = [:]
+  /// The display link that is on.
+  private var displayLink: Int?
   private var found: [Wait] = []
 
   init(_ frames: [Frame], _ scenario: HBCodeScenario, _ draws: [String: [Double]]) {
-    end = scenario.facts.end
+    // An app that was launched again draws from the beginning: what it waited for then is left to the seed.
+    let restart = scenario.facts.intents.first { $0.gesture.name == Gesture.restart }?.at
+    end = min(scenario.facts.end, restart ?? .never)
     phone = Phone(
       settings: CoreSettings(
         start: scenario.clientStart, wallClockMilliseconds: scenario.facts.wallClockMilliseconds,
@@ -198,6 +203,10 @@ private struct Playback {
         give(.fired(id))
       case .intent(let gesture):
         if let lifecycle = Lifecycle(rawValue: gesture.name) { give(.lifecycle(lifecycle)) } else { give(.user(gesture)) }
+      case .displayFrame(let link):
+        guard displayLink == link else { continue }
+        queue.push(event, at: now + DisplayLink.frame, eventClass: 4)
+        give(.displayFrame)
       }
     }
   }
@@ -232,8 +241,13 @@ private struct Playback {
         queue.push(.timer(id, generation: generation), at: max(at, now), eventClass: 2)
         if let purpose = Playback.purpose(id) { found.append(Wait(timer: purpose, armed: now, due: at)) }
       case .disarm(let id): timers[id] = nil
-      // The waits do not hang on what the list does.
-      case .store, .note, .displayLink, .screen: break
+      // A list that is drawn up asks for older pages, and no load goes while one is asked for.
+      case .displayLink(let isOn):
+        guard isOn != (displayLink != nil) else { continue }
+        generation += 1
+        displayLink = isOn ? generation : nil
+        if isOn { queue.push(.displayFrame(link: generation), at: now + DisplayLink.frame, eventClass: 4) }
+      case .store, .note, .screen: break
       }
     }
   }
