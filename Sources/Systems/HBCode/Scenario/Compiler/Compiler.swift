@@ -41,6 +41,7 @@ package enum Compiler {
     compilation.readOutboxesFromElsewhere()
     compilation.readSessionFacts()
     compilation.findIntents()
+    compilation.findRestartPauses()
     compilation.readLink()
     return try compilation.scenario(origin: origin)
   }

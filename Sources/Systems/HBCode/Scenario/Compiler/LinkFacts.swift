@@ -94,7 +94,7 @@ extension Compilation {
     for (index, socket) in traffic.sockets.enumerated() {
       guard let closed = socket.closed else { continue }
       let isOrderly = socket.closedBy == "client" && (socket.closeCode == 1000 || socket.closeCode == 1001)
-      if isOrderly { continue }
+      if isOrderly || isEndedByUser(socket) { continue }
       let next = traffic.sockets[(index + 1)...].first { $0.opened.map { $0 >= closed } ?? false }
       found.append(
         Outage(
@@ -107,5 +107,23 @@ extension Compilation {
       }
     }
     return found
+  }
+
+  /// Whether a connection went with the app, which its user ended: a mark says so (SCENARIO.md 3, step 6).
+  private func isEndedByUser(_ socket: Traffic.Socket) -> Bool {
+    guard let closed = socket.closed, socket.closedBy != "server" else { return false }
+    return intents.contains { intent in
+      intent.gesture.name == Gesture.restart && closed - intent.at <= .milliseconds(500) && intent.at - closed <= .milliseconds(500)
+    }
+  }
+
+  /// How long the app was away each time that its user ended it, where its mark does not say so.
+  mutating func findRestartPauses() {
+    for index in intents.indices where intents[index].gesture.name == Gesture.restart && intents[index].gesture.fields["for"] == nil {
+      let at = intents[index].at
+      guard let back = traffic.sockets.compactMap(\.opened).first(where: { $0 > at }) else { continue }
+      let milliseconds = (back - at).nanoseconds / 1_000_000
+      if milliseconds <= 600_000 { intents[index].gesture.fields["for"] = .integer(milliseconds) }
+    }
   }
 }
