@@ -331,11 +331,29 @@ import Wire
 
   @Test func `places on the axis are exact and clamped`() {
     let end = Instant(nanoseconds: 44_000_000_000)
-    #expect(Axis.percent(Instant(nanoseconds: 12_600_000_000), of: end) == "28.636%")
-    #expect(Axis.percent(end + .seconds(1), of: end) == "100.000%")
-    #expect(Axis.percent(.zero - .seconds(1), of: end) == "0.000%")
-    #expect(Axis.percent(.zero, of: .zero) == "0.000%")
-    #expect(Axis.percent(Instant(nanoseconds: .max), of: Instant(nanoseconds: .max)) == "100.000%")
-    #expect(Axis.ticks(until: end).count <= 9)
+    #expect(Axis(end: end).percent(Instant(nanoseconds: 12_600_000_000)) == "28.636%")
+    #expect(Axis(end: end).percent(end + .seconds(1)) == "100.000%")
+    #expect(Axis(end: end).percent(.zero - .seconds(1)) == "0.000%")
+    #expect(Axis(end: .zero).percent(.zero) == "0.000%")
+    #expect(Axis(end: .never).percent(.never) == "100.000%")
+    #expect(Axis(end: end).ticks.count <= 9)
+    #expect(Axis(end: end).width(from: .zero, until: end) == "100.000%")
+  }
+
+  @Test func `a long quiet phase is drawn narrower`() {
+    func at(_ seconds: Int64) -> Instant { .zero + .seconds(seconds) }
+    let axis = Axis(end: at(100), quietFrom: at(20))
+    #expect(axis.knee == at(20))
+    #expect(axis.percent(at(10)) == "42.500%")
+    #expect(axis.percent(at(20)) == "85.000%")
+    #expect(axis.percent(at(60)) == "92.500%")
+    #expect(axis.percent(at(100)) == "100.000%")
+    #expect(axis.ratio == 23)
+    #expect(axis.ticks.last == at(100))
+    #expect(Axis(end: at(100), quietFrom: at(70)).knee == nil)
+    #expect(Axis(end: at(100), quietFrom: at(69)).knee == at(69))
+    #expect(Axis(end: at(100), quietFrom: .zero).knee == nil)
+    #expect(Axis(end: at(100), quietFrom: at(100)).knee == nil)
+    #expect(Axis(end: .never, quietFrom: at(1)).percent(.never) == "100.000%")
   }
 }

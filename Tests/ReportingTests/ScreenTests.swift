@@ -223,7 +223,7 @@ private func ms(_ value: Int64) -> Instant { Instant(nanoseconds: value * 1_000_
   @Test func `the tracks carry the dead time and the faults as bands`() {
     let page = String(decoding: HTMLReport.bytes(Scenes.drag()), as: UTF8.self)
     #expect(page.contains("<rect class=\"gone\" x=\"37.500%\" y=\"0\" width=\"3.409%\" height=\"100%\"/>"))
-    #expect(page.contains("<rect class=\"fband\" x=\"9.090%\" y=\"0\" width=\"8.209%\" height=\"100%\"/>"))
+    #expect(page.contains("<rect class=\"fband\" x=\"9.090%\" y=\"0\" width=\"8.210%\" height=\"100%\"/>"))
     #expect(page.contains("App: not running 1 time, in the background or suspended 2 times"))
     #expect(page.contains("id=\"h1\" class=\"hot\""))
   }
@@ -297,7 +297,7 @@ private func ms(_ value: Int64) -> Instant { Instant(nanoseconds: value * 1_000_
       for values in [[Double.greatestFiniteMagnitude, -.greatestFiniteMagnitude], [.infinity], [.nan, 0], [-1, -2], [0, 0]] {
         for bound in [nil, 0, Double.infinity, .nan, -5] {
           let figure = figure(values, chart: chart, bound: bound, held: false)
-          for end in [Instant.zero, ms(20), .never] { #expect(!Charts.markup(figure, end: end).text.contains("nan")) }
+          for end in [Instant.zero, ms(20), .never] { #expect(!Charts.markup(figure, axis: Axis(end: end)).text.contains("nan")) }
         }
       }
     }

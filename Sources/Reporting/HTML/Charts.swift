@@ -10,14 +10,16 @@ enum Charts {
   /// Spans that get a bar each.
   private static let barLimit = 8
 
-  static func markup(_ figure: Figure, end: Instant) -> Markup {
+  static func markup(_ figure: Figure, axis: Axis) -> Markup {
     let samples = FigureSamples(figure)
-    if samples.isEmpty { return "" }
+    // One value says itself.
+    if samples.isEmpty || samples.count == 1 && figure.chart == .series { return "" }
+    if samples.least == samples.greatest, figure.chart == .histogram { return "" }
     var figure = figure
     if let bound = figure.bound, !bound.isFinite { figure.bound = nil }
     switch figure.chart {
     case .histogram?: return histogram(figure, samples)
-    case .series?: return series(figure, samples, end: end)
+    case .series?: return series(figure, samples, axis: axis)
     case .spans?: return spans(figure, samples)
     case nil: return ""
     }
@@ -74,7 +76,7 @@ enum Charts {
       """
   }
 
-  private static func series(_ figure: Figure, _ samples: FigureSamples, end: Instant) -> Markup {
+  private static func series(_ figure: Figure, _ samples: FigureSamples, axis: Axis) -> Markup {
     let top = max(samples.greatest, figure.bound ?? samples.greatest, 0)
     let base = min(samples.least, 0)
     let scale = top > base ? top - base : 1
@@ -83,27 +85,32 @@ enum Charts {
     var least: [Double?] = Array(repeating: nil, count: columns)
     var greatest = least
     for sample in samples.samples {
-      let column = min(Int(Axis.fraction(sample.at, of: end, in: Int64(columns))), columns - 1)
+      let column = min(Int(axis.fraction(sample.at, in: Int64(columns))), columns - 1)
       least[column] = min(least[column] ?? sample.value, sample.value)
       greatest[column] = max(greatest[column] ?? sample.value, sample.value)
     }
     var (plain, over, light) = ("", "", "")
     let step = 10_000 / columns
+    // Few values get bars that can be seen.
+    let width = samples.count <= 40 ? 90 : step - 4
     var used = 0
     for column in 0..<columns {
       guard let low = least[column], let high = greatest[column] else { continue }
       used += 1
       let x = column * step
-      let bar = "M\(x) \(y(0))V\(min(y(high), y(0) - 1))H\(x + step - 4)V\(y(0))z"
+      let bar = "M\(x) \(y(0))V\(min(y(high), y(0) - 1))H\(x + width)V\(y(0))z"
       if isOver(high, figure) || isOver(low, figure) { over += bar } else { plain += bar }
-      if low < high, y(low) > y(high) { light += "M\(x) \(y(low))H\(x + step - 4)" }
+      if low < high, y(low) > y(high) { light += "M\(x) \(y(low))H\(x + width)" }
     }
     var labels: Markup = ""
-    let ticks = Axis.ticks(until: end)
-    for (index, tick) in ticks.enumerated() where ticks.count <= 6 || index % 2 == 0 {
-      let x = Axis.fraction(tick, of: end, in: 100)
+    let ticks = axis.ticks
+    for (index, tick) in ticks.enumerated() where ticks.count <= 6 || index % 2 == 0 || index == ticks.count - 1 && axis.knee != nil {
+      let x = axis.fraction(tick, in: 100)
       labels +=
-        "<text class=\"dimt\" x=\"\(Axis.percent(tick, of: end))\" y=\"80\" text-anchor=\"\(x < 3 ? "start" : x > 96 ? "end" : "middle")\">\(Axis.label(tick))</text>"
+        "<text class=\"dimt\" x=\"\(axis.percent(tick))\" y=\"80\" text-anchor=\"\(x < 3 ? "start" : x > 96 ? "end" : "middle")\">\(Axis.label(tick))</text>"
+    }
+    if let knee = axis.knee {
+      labels += "<line class=\"ax\" x1=\"\(axis.percent(knee))\" x2=\"\(axis.percent(knee))\" y1=\"10\" y2=\"66\"/>"
     }
     if let bound = figure.bound, bound.isFinite {
       labels += "<line class=\"lim\" x1=\"0\" x2=\"100%\" y1=\"\(y(bound))\" y2=\"\(y(bound))\"/>"

@@ -106,7 +106,8 @@ enum DeliverySection {
 
   /// The life of a message on the axis of the run: client above, server below.
   private static func life(_ message: Message, _ report: Report) -> Markup {
-    func x(_ at: Instant) -> String { Axis.percent(at, of: report.end) }
+    let axis = report.axis
+    func x(_ at: Instant) -> String { axis.percent(at) }
     var marks: Markup = ""
     for (index, attempt) in message.attempts.enumerated() {
       let until =
@@ -137,33 +138,4 @@ enum DeliverySection {
     <span><svg viewBox="-7 -7 14 14" aria-hidden="true"><use href="#g-flt"/></svg>other fault</span>\
     <span><svg viewBox="-7 -7 14 14" aria-hidden="true"><use href="#g-done"/></svg>settled: in the history</span><span>dashed: no receipt</span></p>
     """
-}
-
-/// Places on the time axis.
-enum Axis {
-  /// Position as a percentage with three places, integers only: `28.636%`.
-  static func percent(_ at: Instant, of end: Instant) -> String {
-    let thousandths = fraction(at, of: end, in: 100_000)
-    let rest = String(thousandths % 1_000)
-    return "\(thousandths / 1_000)." + String(repeating: "0", count: 3 - rest.utf8.count) + rest + "%"
-  }
-
-  /// Position in `steps` steps, 0 at the start, rounded down and clamped.
-  static func fraction(_ at: Instant, of end: Instant, in steps: Int64) -> Int64 {
-    guard end.nanoseconds > 0 else { return 0 }
-    let clamped = min(max(at.nanoseconds, 0), end.nanoseconds)
-    let (high, low) = clamped.multipliedFullWidth(by: steps)
-    return end.nanoseconds.dividingFullWidth((high, low)).quotient
-  }
-
-  /// Instants for labels: at most nine round ones, the start among them.
-  static func ticks(until end: Instant) -> [Instant] {
-    let seconds = max(end.nanoseconds, 1) / 1_000_000_000
-    let steps: [Int64] = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400]
-    let step = steps.first { seconds / $0 <= 8 } ?? max(86_400, seconds / 8)
-    return stride(from: 0, through: seconds, by: Int(step)).map { Instant(nanoseconds: Int64($0) * 1_000_000_000) }
-  }
-
-  /// `m:ss`.
-  static func label(_ at: Instant) -> String { String("\(at)".dropLast(4)) }
 }

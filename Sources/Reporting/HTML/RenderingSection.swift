@@ -39,7 +39,7 @@ enum RenderingSection {
     return """
       <div class="figr" id="r-\(index + 1)"><div><h3>\(figure.title)</h3><p>\(figure.definition)</p></div>\
       <div class="val">\(verdict)<b>\(Prose.measure(figure.value, figure.unit))</b><small>\(Markup.joined(facts, "<br>"))</small></div>\
-      <div>\(Charts.markup(figure, end: report.end))</div></div>
+      <div>\(Charts.markup(figure, axis: report.axis))</div></div>
 
       """
   }
@@ -66,7 +66,8 @@ enum HeldSection {
     }
     // The one that a reader should look at first.
     if let worst = holds.max(by: { ($0.isBroken ? 1 : 0, $0.duration, $1.from) < ($1.isBroken ? 1 : 0, $1.duration, $0.from) }) {
-      body += "<h4 class=\"mt\">\(worst.id), \(worst.isBroken ? "which breaks a claim" : "the longest")</h4>\(HoldFigure.markup(worst))"
+      body +=
+        "<h4 class=\"mt\">\(worst.id), \(worst.isBroken ? "which breaks a claim" : holds.count == 1 ? "to scale" : "the longest")</h4>\(HoldFigure.markup(worst))"
     }
     let heads = ["Hold", "Life", "Why it waited", "Versions that waited", "Never applied", "Applied", "After the list was free"]
     let headCells: [Markup] = heads.map {

@@ -6,6 +6,7 @@ import Simulation
 /// those that were applied, older pages, what lay over the list.
 enum ScreenTrack {
   static func markup(_ report: Report, _ notes: inout [String]) -> Markup {
+    let axis = report.axis
     let story = report.screen
     if story.isEmpty { return "" }
     var dense: [String] = []
@@ -25,7 +26,7 @@ enum ScreenTrack {
     }
     let density =
       story.marks.map(\.at) + story.spans.filter { $0.kind != .absent && $0.kind != .background && $0.kind != .suspended }.map(\.from)
-    return Timeline.track("Screen", story.entries, density, Markup(parts: lanes), end: report.end)
+    return Timeline.track("Screen", story.entries, density, Markup(parts: lanes), axis: axis)
   }
 
   /// Chats, covers, older pages, surfaces: a bar each.
@@ -33,6 +34,7 @@ enum ScreenTrack {
     _ spans: [ScreenStory.Span], _ noun: String, _ title: String, _ report: Report, _ dense: inout [String],
     marks epochs: [ScreenStory.Mark] = []
   ) -> Markup {
+    let axis = report.axis
     if spans.isEmpty && epochs.isEmpty { return "" }
     let bars = spans.map { span -> Timeline.Bar in
       let host = Columns.cut(Visible.text(span.host), to: 40)
@@ -50,11 +52,11 @@ enum ScreenTrack {
         title: "\(span.from) to \(span.until), \(span.until - span.from): \(words) (entry \(span.opened))")
     }
     var collapsed = false
-    var drawn = Timeline.bars(bars, y: 3, height: 14, end: report.end, collapsed: &collapsed)
+    var drawn = Timeline.bars(bars, y: 3, height: 14, axis: axis, collapsed: &collapsed)
     if collapsed { dense.append("\(Prose.number(spans.count)) \(noun)") }
     var places = Places()
-    for epoch in epochs where places.insert(epoch.at, of: report.end) && places.count <= 200 {
-      let x = Axis.percent(epoch.at, of: report.end)
+    for epoch in epochs where places.insert(epoch.at, of: axis) && places.count <= 200 {
+      let x = axis.percent(epoch.at)
       drawn +=
         "<line class=\"own\" x1=\"\(x)\" x2=\"\(x)\" y1=\"0\" y2=\"20\"><title>\(epoch.at.description): the view of \(Visible.text(epoch.host)) begins anew, \(epoch.detail) (entry \(epoch.entry))</title></line>"
     }
@@ -65,6 +67,7 @@ enum ScreenTrack {
   }
 
   private static func motion(_ report: Report, _ dense: inout [String]) -> Markup {
+    let axis = report.axis
     let story = report.screen
     let (drags, own) = (story.spans(.drag, .slowing), story.spans(.follow, .animate))
     let (jumps, lost) = (story.marks(.jump), story.marks(.lostStop))
@@ -77,21 +80,21 @@ enum ScreenTrack {
         from: span.from, until: span.until, style: span.kind == .drag ? "finger" : "slow", label: span.kind == .drag ? "drag" : "",
         title: "\(span.from) to \(span.until), \(span.until - span.from): \(words)\(fault) (entry \(span.opened))")
     }
-    var drawn = Timeline.bars(fingers, y: 2, height: 14, end: report.end, collapsed: &collapsed)
+    var drawn = Timeline.bars(fingers, y: 2, height: 14, axis: axis, collapsed: &collapsed)
     let scrolls = own.map { span in
       let words = span.kind == .follow ? "list follows its end" : "list scrolls by itself"
       return Timeline.Bar(
         from: span.from, until: span.until, style: "byself",
         title: "\(span.from) to \(span.until), \(span.until - span.from): \(words) (entry \(span.opened))")
     }
-    drawn += Timeline.bars(scrolls, y: 19, height: 3, end: report.end, collapsed: &collapsed)
+    drawn += Timeline.bars(scrolls, y: 19, height: 3, axis: axis, collapsed: &collapsed)
     if collapsed { dense.append("\(Prose.number(drags.count + own.count)) moves of the list") }
     var inner = Places()
-    for jump in jumps { inner.insert(jump.at, of: report.end) }
+    for jump in jumps { inner.insert(jump.at, of: axis) }
     var places = Places()
-    for stop in lost where places.insert(stop.at, of: report.end) && places.count <= 60 {
+    for stop in lost where places.insert(stop.at, of: axis) && places.count <= 60 {
       drawn +=
-        "<use x=\"\(Axis.percent(stop.at, of: report.end))\" y=\"9\" href=\"#g-flt\"><title>\(stop.at.description): the list came to rest and did not say so\(stop.detail.isEmpty ? "" : ", \(stop.detail)") (entry \(stop.entry))</title></use>"
+        "<use x=\"\(axis.percent(stop.at))\" y=\"9\" href=\"#g-flt\"><title>\(stop.at.description): the list came to rest and did not say so\(stop.detail.isEmpty ? "" : ", \(stop.detail)") (entry \(stop.entry))</title></use>"
     }
     if places.count > 60 { dense.append("\(Prose.number(lost.count)) stops that were not signalled") }
     let drag = drags.count { $0.kind == .drag }
@@ -103,11 +106,12 @@ enum ScreenTrack {
   }
 
   private static func renders(_ report: Report, _ dense: inout [String]) -> Markup {
+    let axis = report.axis
     let (live, other) = (report.screen.marks(.live), report.screen.marks(.render))
     if live.isEmpty, other.isEmpty { return "" }
     var (few, tall) = (Places(), Places())
-    for mark in live { few.insert(mark.at, of: report.end) }
-    for mark in other { tall.insert(mark.at, of: report.end) }
+    for mark in live { few.insert(mark.at, of: axis) }
+    for mark in other { tall.insert(mark.at, of: axis) }
     if few.count + tall.count < live.count + other.count { dense.append(Prose.count(live.count + other.count, "render")) }
     return Timeline.lane(
       "Rendered", Prose.number(live.count + other.count), height: 20,
@@ -116,17 +120,18 @@ enum ScreenTrack {
   }
 
   private static func applies(_ report: Report, _ dense: inout [String]) -> Markup {
+    let axis = report.axis
     let (plain, held) = (report.screen.marks(.apply), report.screen.marks(.heldApply))
     if plain.isEmpty, held.isEmpty { return "" }
     var places = Places()
-    for mark in plain { places.insert(mark.at, of: report.end) }
+    for mark in plain { places.insert(mark.at, of: axis) }
     if places.count < plain.count { dense.append("\(Prose.number(plain.count)) updates that were applied") }
     let bad = Set(report.screen.holds.filter(\.isBroken).compactMap { $0.applied?.entry })
     var shown = Places()
     var drawn: Markup = ""
-    for mark in held where shown.insert(mark.at, of: report.end) && shown.count <= 200 {
+    for mark in held where shown.insert(mark.at, of: axis) && shown.count <= 200 {
       drawn +=
-        "<use x=\"\(Axis.percent(mark.at, of: report.end))\" y=\"10\" href=\"#g-save\(bad.contains(mark.entry) ? "b" : "")\"><title>\(mark.at.description): held update \(mark.detail) applied (entry \(mark.entry))</title></use>"
+        "<use x=\"\(axis.percent(mark.at))\" y=\"10\" href=\"#g-save\(bad.contains(mark.entry) ? "b" : "")\"><title>\(mark.at.description): held update \(mark.detail) applied (entry \(mark.entry))</title></use>"
     }
     if shown.count > 200 { dense.append("\(Prose.number(held.count)) held updates that were applied") }
     return Timeline.lane(
@@ -136,6 +141,7 @@ enum ScreenTrack {
   }
 
   private static func holds(_ report: Report, _ dense: inout [String]) -> Markup {
+    let axis = report.axis
     let holds = report.screen.holds
     if holds.isEmpty { return "" }
     var bars: [Timeline.Bar] = []
@@ -157,7 +163,7 @@ enum ScreenTrack {
       }
     }
     var collapsed = false
-    let drawn = Timeline.bars(bars, y: 3, height: 14, end: report.end, collapsed: &collapsed)
+    let drawn = Timeline.bars(bars, y: 3, height: 14, axis: axis, collapsed: &collapsed)
     if collapsed { dense.append(Prose.count(holds.count, "hold")) }
     return Timeline.lane(
       "<a href=\"#held\">Held</a>", Prose.number(holds.count), height: 20, name: "Held: \(HeldUpdate.summary(holds))", marks: drawn)

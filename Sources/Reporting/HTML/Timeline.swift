@@ -7,7 +7,8 @@ import Wire
 /// bands behind all of it.
 ///
 /// Everything is static: a lane is one picture whose places are percentages; what is too dense to be told apart falls together and is counted,
-/// nothing is cut off in silence. The element carries the span of the run in `data-end` (nanoseconds).
+/// nothing is cut off in silence. The element carries the span of the run in `data-end`, and where the axis gets narrower in `data-knee`
+/// (nanoseconds).
 enum Timeline {
   static func section(_ report: Report) -> Markup {
     let index = TraceIndex(report.trace)
@@ -16,39 +17,42 @@ enum Timeline {
     var tracks: Markup = RunTrack.markup(report, bands, &notes)
     tracks += ScreenTrack.markup(report, &notes)
     tracks += WireTrack.markup(report, index, &notes)
-    let axis = axis(report.end)
+    let axis = report.axis
+    let labels = labels(axis)
     let more: [Markup] = notes.map { "<p class=\"note\">\($0)</p>" }
     let screen = report.screen.isEmpty ? "" : "Screen and wire on one axis. "
     let lead =
       screen + WireTrack.sentence(index)
+      + (axis.knee.map { " From \(Axis.label($0)) on, in the quiet phase, the axis is \(axis.ratio) times narrower." } ?? "")
       + (bands.isEmpty ? "" : " Tinted: from a fault to the end of what it did.")
     let body: Markup = """
-      <div class="scroll" tabindex="0" role="region" aria-label="Timeline"><div class="wire" data-end="\(String(report.end.nanoseconds))">\
-      <svg class="bg" aria-hidden="true">\(background(report, bands))</svg>\(axis)\(tracks)\(axis)</div></div>\(key(report))\(more)
+      <div class="scroll" tabindex="0" role="region" aria-label="Timeline"><div class="wire" data-end="\(String(report.end.nanoseconds))" data-knee="\(String((axis.knee ?? report.end).nanoseconds))">\
+      <svg class="bg" aria-hidden="true">\(background(report, bands))</svg>\(labels)\(tracks)\(labels)</div></div>\(key(report))\(more)
       """
     return HTMLReport.section("timeline", "Timeline", "\(lead)", body)
   }
 
-  private static func axis(_ end: Instant) -> Markup {
-    let labels: [Markup] = Axis.ticks(until: end).map { tick in
-      let x = Axis.fraction(tick, of: end, in: 100)
+  private static func labels(_ axis: Axis) -> Markup {
+    let labels: [Markup] = axis.ticks.map { tick in
+      let x = axis.fraction(tick, in: 100)
       let anchor = x < 3 ? "start" : x > 96 ? "end" : "middle"
-      return "<text class=\"dimt\" x=\"\(Axis.percent(tick, of: end))\" y=\"12\" text-anchor=\"\(anchor)\">\(Axis.label(tick))</text>"
+      return "<text class=\"dimt\" x=\"\(axis.percent(tick))\" y=\"12\" text-anchor=\"\(anchor)\">\(Axis.label(tick))</text>"
     }
-    return "<div class=\"lane sub\"><p>time, m:ss</p><svg height=\"18\" aria-hidden=\"true\">\(labels)</svg></div>"
+    let knee: Markup = axis.knee.map { "<text class=\"dimt\" x=\"\(axis.percent($0))\" dx=\"4\" y=\"12\">quiet phase</text>" } ?? ""
+    return "<div class=\"lane sub\"><p>time, m:ss</p><svg height=\"18\" aria-hidden=\"true\">\(labels)\(knee)</svg></div>"
   }
 
   private static func background(_ report: Report, _ bands: [FaultBand]) -> Markup {
     var drawn: Markup = ""
+    let axis = report.axis
     func rect(_ style: String, _ from: Instant, _ until: Instant) -> Markup {
-      let width = Axis.percent(Instant(nanoseconds: (until - from).nanoseconds), of: report.end)
-      return "<rect class=\"\(style)\" x=\"\(Axis.percent(from, of: report.end))\" y=\"0\" width=\"\(width)\" height=\"100%\"/>"
+      "<rect class=\"\(style)\" x=\"\(axis.percent(from))\" y=\"0\" width=\"\(axis.width(from: from, until: until))\" height=\"100%\"/>"
     }
     if report.header.quietFrom > .zero, report.header.quietFrom < report.end { drawn += rect("quiet", report.header.quietFrom, report.end) }
-    for band in Span.merged(bands.map { Span(from: $0.from, until: $0.until) }, report.end) where band.from < band.until {
+    for band in Span.merged(bands.map { Span(from: $0.from, until: $0.until) }, axis) where band.from < band.until {
       drawn += rect("fband", band.from, band.until)
     }
-    for band in Span.merged(report.screen.spans(.absent).map { Span(from: $0.from, until: $0.until) }, report.end) {
+    for band in Span.merged(report.screen.spans(.absent).map { Span(from: $0.from, until: $0.until) }, axis) {
       drawn += rect("gone", band.from, band.until)
     }
     return drawn
@@ -76,9 +80,9 @@ enum Timeline {
   // MARK: Parts of tracks
 
   /// A track with its name and number of entries, and a line of how dense they are, so that a closed track still shows where things are.
-  static func track(_ name: String, _ count: Int, _ density: [Instant], _ lanes: Markup, end: Instant) -> Markup {
+  static func track(_ name: String, _ count: Int, _ density: [Instant], _ lanes: Markup, axis: Axis) -> Markup {
     var places = Places()
-    for at in density { places.insert(at, of: end) }
+    for at in density { places.insert(at, of: axis) }
     return """
       <details class="track" open><summary class="lane"><p><b>\(name)</b><span>\(Prose.number(count))</span></p>\
       <svg height="18" aria-hidden="true"><svg width="100%" height="18" viewBox="0 0 10000 18" preserveAspectRatio="none">\(places.path(top: 5, bottom: 13))</svg></svg></summary>
@@ -107,12 +111,12 @@ enum Timeline {
     var until: Instant
 
     /// In order, those that touch or lie nearer than two places of the axis together.
-    static func merged(_ spans: [Span], _ end: Instant) -> [Span] {
+    static func merged(_ spans: [Span], _ axis: Axis) -> [Span] {
       var found: [Span] = []
       for span in spans.sorted(by: { ($0.from, $0.until) < ($1.from, $1.until) }) {
         if let last = found.last,
           span.from <= last.until
-            || Axis.fraction(span.from, of: end, in: Places.resolution) - Axis.fraction(last.until, of: end, in: Places.resolution) < 2
+            || axis.fraction(span.from, in: Places.resolution) - axis.fraction(last.until, in: Places.resolution) < 2
         {
           found[found.count - 1].until = max(last.until, span.until)
         } else {
@@ -144,7 +148,7 @@ enum Timeline {
 
   /// Bars of one lane. Up to `barLimit` of them stand one by one; of more, the bad ones do, and the others fall together where they touch.
   /// `collapsed` says that they did.
-  static func bars(_ bars: [Bar], y: Int, height: Int, end: Instant, collapsed: inout Bool) -> Markup {
+  static func bars(_ bars: [Bar], y: Int, height: Int, axis: Axis, collapsed: inout Bool) -> Markup {
     var single = bars.sorted { $0.from < $1.from }
     var drawn: Markup = ""
     if single.count > barLimit {
@@ -152,9 +156,9 @@ enum Timeline {
       var byStyle = OrderedMap<String, [Span]>()
       for bar in single where !bar.isBad { byStyle[bar.style, default: []].append(Span(from: bar.from, until: bar.until)) }
       for (style, spans) in byStyle.pairs {
-        let steps = Span.merged(spans, end).map { span in
-          let x = Axis.fraction(span.from, of: end, in: 10_000)
-          let right = max(Axis.fraction(span.until, of: end, in: 10_000), x + 8)
+        let steps = Span.merged(spans, axis).map { span in
+          let x = axis.fraction(span.from, in: 10_000)
+          let right = max(axis.fraction(span.until, in: 10_000), x + 8)
           return "M\(x) \(y)H\(right)V\(y + height)H\(x)z"
         }.joined()
         drawn +=
@@ -162,14 +166,14 @@ enum Timeline {
       }
       single = Array(single.filter(\.isBad).prefix(barLimit))
     }
-    func point(_ at: Instant) -> Double { Double(Axis.fraction(at, of: end, in: 100_000)) / 100_000 * narrowest }
+    func point(_ at: Instant) -> Double { Double(axis.fraction(at, in: 100_000)) / 100_000 * narrowest }
     // The right end of what stands on the lane so far.
     var free = 0.0
     for (index, bar) in single.enumerated() {
       let (x, right) = (point(bar.from), max(point(bar.until), point(bar.from) + 2))
-      let width = Axis.percent(Instant(nanoseconds: (bar.until - bar.from).nanoseconds), of: end)
+      let width = axis.width(from: bar.from, until: bar.until)
       drawn +=
-        "<rect class=\"\(bar.style)\" x=\"\(Axis.percent(bar.from, of: end))\" y=\"\(y)\" width=\"\(width == "0.000%" ? "0.1%" : width)\" height=\"\(height)\"><title>\(bar.title)</title></rect>"
+        "<rect class=\"\(bar.style)\" x=\"\(axis.percent(bar.from))\" y=\"\(y)\" width=\"\(width == "0.000%" ? "0.1%" : width)\" height=\"\(height)\"><title>\(bar.title)</title></rect>"
       let next = index + 1 < single.count ? point(single[index + 1].from) : narrowest
       for label in [bar.label, bar.short] where !label.isEmpty {
         let needed = Double(TextWidth.of(label)) * 6.2 + 6
@@ -185,7 +189,7 @@ enum Timeline {
           }
         guard let (at, how) = place else { continue }
         drawn +=
-          "<text class=\"\(bar.isBad ? "red halo" : "halo")\" x=\"\(Axis.percent(at, of: end))\" \(Markup(stringLiteral: how)) y=\"\(y + height - 3)\">\(label)</text>"
+          "<text class=\"\(bar.isBad ? "red halo" : "halo")\" x=\"\(axis.percent(at))\" \(Markup(stringLiteral: how)) y=\"\(y + height - 3)\">\(label)</text>"
         if at == bar.until, how == "dx=\"5\"" { free = max(free, right + needed) }
         break
       }
@@ -203,8 +207,8 @@ struct Places {
 
   /// False when the place is taken already.
   @discardableResult
-  mutating func insert(_ at: Instant, of end: Instant) -> Bool {
-    let index = min(max(Int(Axis.fraction(at, of: end, in: Places.resolution)), 0), taken.count - 1)
+  mutating func insert(_ at: Instant, of axis: Axis) -> Bool {
+    let index = min(max(Int(axis.fraction(at, in: Places.resolution)), 0), taken.count - 1)
     if taken[index] { return false }
     taken[index] = true
     count += 1
@@ -247,7 +251,7 @@ struct FaultBand: Hashable {
       let action = entry["action"]?.string ?? "?"
       bands.append(
         FaultBand(
-          from: entry.at, until: max(FaultBand.end(entry, action, index, settled, story, report.end), entry.at), entry: position,
+          from: entry.at, until: max(FaultBand.end(entry, action, index, settled, story), entry.at), entry: position,
           source: entry["rule"]?.int.map { "fault \($0)" } ?? "a rule", what: Visible.text(action), rule: entry["rule"]?.int))
     }
     for frame in index.frames {
@@ -265,7 +269,7 @@ struct FaultBand: Hashable {
 
   /// When it is over: the message that it touched is settled, the app is there again, the list is free again and shows the newest.
   private static func end(
-    _ entry: TraceEntry, _ action: String, _ index: TraceIndex, _ settled: [String: Instant], _ story: ScreenStory, _ end: Instant
+    _ entry: TraceEntry, _ action: String, _ index: TraceIndex, _ settled: [String: Instant], _ story: ScreenStory
   ) -> Instant {
     func after(_ kinds: ScreenStory.Span.Kind...) -> Instant? {
       story.spans.first { kinds.contains($0.kind) && $0.until > entry.at && $0.from >= entry.at }?.until
@@ -292,7 +296,7 @@ struct FaultBand: Hashable {
 /// Whether the app was there, what faults did, where the findings are.
 enum RunTrack {
   static func markup(_ report: Report, _ bands: [FaultBand], _ notes: inout [String]) -> Markup {
-    let end = report.end
+    let axis = report.axis
     var lanes: Markup = ""
     // The app.
     let gone = report.screen.spans(.absent, .background, .suspended)
@@ -310,7 +314,7 @@ enum RunTrack {
     }
     var collapsed = false
     var marks: Markup = "<line class=\"ln\" x1=\"0\" x2=\"100%\" y1=\"10\" y2=\"10\"/>"
-    marks += Timeline.bars(bars, y: 3, height: 14, end: end, collapsed: &collapsed)
+    marks += Timeline.bars(bars, y: 3, height: 14, axis: axis, collapsed: &collapsed)
     let dead = report.screen.spans(.absent)
     let told = [
       dead.isEmpty ? nil : "not running \(Prose.count(dead.count, "time"))",
@@ -322,13 +326,13 @@ enum RunTrack {
     // Faults.
     if !bands.isEmpty {
       var places = Places()
-      let single = bands.filter { places.insert($0.from, of: end) }
+      let single = bands.filter { places.insert($0.from, of: axis) }
       let shown = single.prefix(200)
       var marks: Markup = ""
       var inner: Markup = ""
       if single.count > shown.count {
         var rest = Places()
-        for band in single { rest.insert(band.from, of: end) }
+        for band in single { rest.insert(band.from, of: axis) }
         inner = rest.path(top: 4, bottom: 16, style: "fm")
         notes.append(
           "\(Prose.count(bands.count, "fault")) at \(Prose.number(single.count)) places of the axis: the first \(shown.count) with a mark, all as ticks."
@@ -336,7 +340,7 @@ enum RunTrack {
       }
       // Labels on two levels; a label without room is left to the title of its mark.
       var free = [-1.0, -1.0]
-      func point(_ at: Instant) -> Double { Double(Axis.fraction(at, of: end, in: 100_000)) / 100_000 * Timeline.narrowest }
+      func point(_ at: Instant) -> Double { Double(axis.fraction(at, in: 100_000)) / 100_000 * Timeline.narrowest }
       var levels: [Int] = []
       for (index, band) in shown.enumerated() {
         let x = point(band.from)
@@ -347,11 +351,11 @@ enum RunTrack {
         let drop = band.what == "drop" || band.what == "dropped" ? "g-drop" : "g-flt"
         let y = level == 0 ? 10 : 26
         marks +=
-          "<use x=\"\(Axis.percent(band.from, of: end))\" y=\"\(y)\" href=\"#\(drop)\"><title>\(band.from.description): \(band.what), \(band.source), until \(band.until.description), entry \(band.entry)</title></use>"
+          "<use x=\"\(axis.percent(band.from))\" y=\"\(y)\" href=\"#\(drop)\"><title>\(band.from.description): \(band.what), \(band.source), until \(band.until.description), entry \(band.entry)</title></use>"
         // On the upper level a label may run over marks that then go below it.
         let room = level == 0 || next - x >= needed
         if room, free[level] <= x, x + needed <= Timeline.narrowest + 60 {
-          marks += "<text class=\"amb\" x=\"\(Axis.percent(band.from, of: end))\" dx=\"8\" y=\"\(y + 4)\">\(band.label)</text>"
+          marks += "<text class=\"amb\" x=\"\(axis.percent(band.from))\" dx=\"8\" y=\"\(y + 4)\">\(band.label)</text>"
           free[level] = x + needed
         } else {
           free[level] = max(free[level], x + 8)
@@ -370,9 +374,9 @@ enum RunTrack {
     if !found.isEmpty {
       var places = Places()
       var marks: Markup = ""
-      for (finding, at) in found.prefix(200) where places.insert(at, of: end) {
+      for (finding, at) in found.prefix(200) where places.insert(at, of: axis) {
         marks +=
-          "<a href=\"#\(finding.id.lowercased())\"><use x=\"\(Axis.percent(at, of: end))\" y=\"10\" href=\"#g-bad\"/><text class=\"red\" x=\"\(Axis.percent(at, of: end))\" dx=\"8\" y=\"14\">\(finding.id)</text><title>\(finding.title)</title></a>"
+          "<a href=\"#\(finding.id.lowercased())\"><use x=\"\(axis.percent(at))\" y=\"10\" href=\"#g-bad\"/><text class=\"red\" x=\"\(axis.percent(at))\" dx=\"8\" y=\"14\">\(finding.id)</text><title>\(finding.title)</title></a>"
       }
       lanes += Timeline.lane(
         "Findings", Prose.number(report.findings.count), height: 20, name: "Findings: \(Prose.number(report.findings.count))", marks: marks)

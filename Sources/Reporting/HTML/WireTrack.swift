@@ -30,6 +30,7 @@ enum WireTrack {
     for frame in index.frames { byConnection[frame.connection, default: []].append(frame) }
     let connections = byConnection.keys.sorted()
     if connections.isEmpty { return "" }
+    let axis = report.axis
     var rows: Markup = ""
     for connection in connections.prefix(connectionLimit) {
       for direction in [Direction.out, .in] {
@@ -41,7 +42,7 @@ enum WireTrack {
       let rest = connections.dropFirst(connectionLimit)
       let frames = rest.flatMap { byConnection[$0] ?? [] }.sorted { $0.entry < $1.entry }
       var places = Places()
-      for frame in frames { places.insert(frame.at, of: report.end) }
+      for frame in frames { places.insert(frame.at, of: axis) }
       rows += Timeline.lane(
         "<b>\(Prose.number(rest.count)) others</b>", Prose.number(frames.count), height: 24,
         name: "\(Prose.count(rest.count, "further connection")): \(Prose.count(frames.count, "frame"))",
@@ -49,18 +50,18 @@ enum WireTrack {
         marks: "", isSub: false)
       notes.append("\(Prose.count(rest.count, "further connection")) share one lane.")
     }
-    return Timeline.track("Wire", index.frames.count, index.frames.map(\.at), rows, end: report.end)
+    return Timeline.track("Wire", index.frames.count, index.frames.map(\.at), rows, axis: axis)
   }
 
   private static func row(_ lane: Lane, _ index: TraceIndex, _ report: Report, _ notes: inout [String]) -> Markup {
-    let end = report.end
+    let axis = report.axis
     var plain = Places()
-    for frame in lane.frames where !frame.isDelivery { plain.insert(frame.at, of: end) }
+    for frame in lane.frames where !frame.isDelivery { plain.insert(frame.at, of: axis) }
     var marks: Markup = ""
     var deliveries = Places()
-    for frame in lane.frames where frame.isDelivery && deliveries.insert(frame.at, of: end) {
+    for frame in lane.frames where frame.isDelivery && deliveries.insert(frame.at, of: axis) {
       marks +=
-        "<use x=\"\(Axis.percent(frame.at, of: end))\" y=\"12\" href=\"#\(frame.direction == .out ? "g-send" : "g-rcpt")\"><title>\(words(frame))</title></use>"
+        "<use x=\"\(axis.percent(frame.at))\" y=\"12\" href=\"#\(frame.direction == .out ? "g-send" : "g-rcpt")\"><title>\(words(frame))</title></use>"
     }
     var count = 0
     var kinds: [String] = []
@@ -73,7 +74,7 @@ enum WireTrack {
         if count > markLimit { continue }
         let source = entry["rule"]?.int.map { "fault \($0)" } ?? entry["cause"]?.string ?? "recorded past"
         marks +=
-          "<use x=\"\(Axis.percent(entry.at, of: end))\" y=\"12\" href=\"#\(kind == "dropped" ? "g-drop" : "g-flt")\"><title>\(words(frame)): \(kind) at \(entry.at.description), \(source)</title></use>"
+          "<use x=\"\(axis.percent(entry.at))\" y=\"12\" href=\"#\(kind == "dropped" ? "g-drop" : "g-flt")\"><title>\(words(frame)): \(kind) at \(entry.at.description), \(source)</title></use>"
       }
     }
     if count > markLimit {
@@ -82,8 +83,8 @@ enum WireTrack {
     var background: Markup = ""
     if lane.direction == .out {
       for life in index.uptimes(ofConnection: lane.connection).prefix(200) {
-        let from = Axis.fraction(life.from, of: end, in: 10_000)
-        let until = Axis.fraction(life.until, of: end, in: 10_000)
+        let from = axis.fraction(life.from, in: 10_000)
+        let until = axis.fraction(life.until, in: 10_000)
         background += "<rect class=\"up\" x=\"\(String(from))\" y=\"0\" width=\"\(String(max(until - from, 4)))\" height=\"2\"/>"
       }
     }

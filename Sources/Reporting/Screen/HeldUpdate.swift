@@ -217,6 +217,11 @@ extension HeldUpdate {
     }
     if never > 0 { parts.append("\(Prose.number(never)) never applied") }
     var text = "Updates were held \(times). \(Prose.count(versions, "version")) of the list waited: \(parts.joined(separator: "; "))."
+    let overtaken = holds.count { $0.applied.map { !$0.waited } ?? false }
+    if overtaken > 0 {
+      text +=
+        " \(Prose.capitalised(Prose.count(overtaken, "hold"))) ended with a newer version, which came when the list was free and was applied at once."
+    }
     var ends = OrderedMap<String, Int>()
     for hold in holds {
       switch hold.outcome {
