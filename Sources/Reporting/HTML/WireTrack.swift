@@ -21,7 +21,7 @@ enum WireTrack {
     let touched = index.frames.count { !$0.faults.isEmpty }
     let lost = index.frames.count { $0.arrivals.isEmpty }
     return "\(Prose.capitalised(Prose.count(index.frames.count, "frame"))) on \(Prose.count(connections, "connection")); "
-      + (touched == 0 ? "no fault touched any" : "\(Prose.number(touched)) touched by a fault")
+      + (touched == 0 ? "no fault touched any of them" : "\(Prose.number(touched)) touched by a fault")
       + (lost == 0 ? "." : ", \(Prose.number(lost)) never arrived.")
   }
 

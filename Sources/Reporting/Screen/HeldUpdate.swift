@@ -28,6 +28,8 @@ struct HeldUpdate: Hashable, Sendable {
     var isLive: Bool?
     /// Rows of the list in this version, where a `show` entry tells.
     var rows: Int?
+    /// The `render` entry that made it, where there is one.
+    var render: Int?
   }
 
   /// What kept the list, from when on.
@@ -115,7 +117,7 @@ struct HeldUpdate: Hashable, Sendable {
     return found.uniqued.sorted()
   }
   /// Entries that only this hold has, for finding what claims say about it.
-  var ownEntries: [Int] { versions.map(\.entry) + (applied.map { [$0.entry] } ?? []) }
+  var ownEntries: [Int] { versions.map(\.entry) + versions.compactMap(\.render) + (applied.map { [$0.entry] } ?? []) }
 }
 
 /// The words in which every format tells of a hold. Visible text, still to be escaped by place.

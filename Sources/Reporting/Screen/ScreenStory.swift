@@ -79,8 +79,8 @@ private struct Reader {
     /// Of the newest `show`, and of the newest `apply`.
     var rows: Int?
     var applied: [String] = []
-    /// The newest `render`: version and whether it is live.
-    var rendered: (version: Int, isLive: Bool)?
+    /// The newest `render`: version, whether it is live, and its entry.
+    var rendered: (version: Int, isLive: Bool, entry: Int)?
 
     var isMoving: Bool { motion?.kind == .drag || motion?.kind == .slowing }
   }
@@ -268,7 +268,7 @@ private struct Reader {
     case "render":
       entries += 1
       let isLive = entry["cause"]?.string == "live"
-      view.rendered = (entry["listVersion"]?.int ?? 0, isLive)
+      view.rendered = (entry["listVersion"]?.int ?? 0, isLive, index)
       marks.append(
         ScreenStory.Mark(kind: isLive ? .live : .render, host: host, at: entry.at, entry: index, detail: "v\(view.rendered?.version ?? 0)"))
     case "hold": hold(entry, index, host, &view)
@@ -325,7 +325,8 @@ private struct Reader {
     let number = entry["listVersion"]?.int ?? 0
     let isRendered = view.rendered?.version == number
     let version = HeldUpdate.Version(
-      number: number, at: entry.at, entry: index, isLive: isRendered ? view.rendered?.isLive : nil, rows: isRendered ? view.rows : nil)
+      number: number, at: entry.at, entry: index, isLive: isRendered ? view.rendered?.isLive : nil, rows: isRendered ? view.rows : nil,
+      render: isRendered ? view.rendered?.entry : nil)
     if view.hold == nil {
       view.hold = HeldUpdate(id: "", host: host, versions: [version], phases: [], until: end)
       keep(&view)
