@@ -204,9 +204,9 @@ enum Style {
     .wire text.amb{fill:var(--fault);font-weight:600;paint-order:stroke;stroke:var(--bg);stroke-width:3px}
     .lane{display:grid;grid-template-columns:var(--label) minmax(0,1fr);align-items:center;border-top:1px solid var(--line)}
     .lane.sub{border-top:0}
-    .lane p{font-size:12px;line-height:16px;color:var(--ink3);display:flex;justify-content:space-between;align-items:center;padding-right:12px;\
+    .lane p,.lane .lp{font-size:12px;line-height:16px;color:var(--ink3);display:flex;justify-content:space-between;align-items:center;padding-right:12px;\
     position:sticky;left:0;background:var(--bg);align-self:stretch;z-index:1}
-    .lane p b{color:var(--ink);font-weight:600}
+    .lane p b,.lane .lp b{color:var(--ink);font-weight:600}
     .lane>svg{width:100%}
     .wire path:not([class]){fill:none;stroke:var(--mark);stroke-width:1.25;vector-effect:non-scaling-stroke}
     .wire path.key1{fill:none;stroke:var(--ink);stroke-width:1.5;vector-effect:non-scaling-stroke}

@@ -84,7 +84,7 @@ enum Timeline {
     var places = Places()
     for at in density { places.insert(at, of: axis) }
     return """
-      <details class="track" open><summary class="lane"><p><b>\(name)</b><span>\(Prose.number(count))</span></p>\
+      <details class="track" open><summary class="lane"><span class="lp"><b>\(name)</b><span>\(Prose.number(count))</span></span>\
       <svg height="18" aria-hidden="true"><svg width="100%" height="18" viewBox="0 0 10000 18" preserveAspectRatio="none">\(places.path(top: 5, bottom: 13))</svg></svg></summary>
       \(lanes)</details>
 
