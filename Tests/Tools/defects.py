@@ -12,7 +12,7 @@ A patch (`-p1` against the sources) starts with a header, one field a line, up t
     Names: op-1                       what the evidence must contain: the message or row
 
 A defect is found when, in each of its runs, a claim that its header names is broken with it, is not broken without it, and its evidence
-names what the header says. The copy with its build stays in .build-defects, so that only what a patch touches is built again.
+names what the header says. A claim that is not even exercised without the defect is said so. The copy with its build stays in .build-defects, so that only what a patch touches is built again.
 Exit status 0 when every defect is found, 1 otherwise.
 """
 import fcntl, json, pathlib, re, shlex, shutil, subprocess, sys, time
@@ -36,7 +36,7 @@ class Defect:
                 fields[field] = value.strip()
         self.mistake, self.claims, self.word = fields.get("Mistake", ""), fields.get("Claim", "").split(), fields.get("Names", "")
         self.problem = "" if self.mistake and self.claims and self.runs and self.word else "HEADER INCOMPLETE"
-        self.result, self.broken = "", []
+        self.result, self.remark, self.broken = "", "", []
 
 
 def files(folder, name):
@@ -86,16 +86,16 @@ def place(argument):
 
 
 def broken_claims(run, name):
-    """The broken claims with their evidence as text, all claims, and why there is no report."""
+    """The broken claims with their evidence as text, the verdicts of all claims, and why there is no report."""
     out = copy / "out" / name
     shutil.rmtree(out, ignore_errors=True)
     arguments = [place(word) if word.endswith((".json", ".chatrec")) else word for word in shlex.split(run)]
     status, output = call([str(tool), "replay", *arguments, "-o", str(out)], run_seconds)
     if status not in (0, 1, 2):
-        return {}, [], f"replay ended with {status}: {output.strip()[:300]}"
+        return {}, {}, f"replay ended with {status}: {output.strip()[:300]}"
     report = json.loads((out / "report.json").read_text())
     broken = {c["id"]: json.dumps(c["evidence"], ensure_ascii=False) for c in report["claims"] if c["verdict"] == "broken"}
-    return broken, [c["id"] for c in report["claims"]], ""
+    return broken, {c["id"]: c["verdict"] for c in report["claims"]}, ""
 
 
 def names(evidence, word):
@@ -115,10 +115,13 @@ def plant(defect, clean):
         broken, _, why = broken_claims(run, f"{defect.name}-{number}")
         if why:
             return why
-        new = {claim: evidence for claim, evidence in broken.items() if claim not in clean[run]}
+        new = {claim: evidence for claim, evidence in broken.items() if clean[run].get(claim) != "broken"}
         defect.broken += [claim for claim in new if claim not in defect.broken]
-        if not any(claim in defect.claims and names(evidence, defect.word) for claim, evidence in new.items()):
+        right = [claim for claim, evidence in new.items() if claim in defect.claims and names(evidence, defect.word)]
+        if not right:
             missed.append(f"{run.split()[0]} breaks {' '.join(new) or 'nothing'}")
+        elif not any(clean[run][claim] == "held" for claim in right):
+            defect.remark = ", untested without it"
     return f"MISSED: {'; '.join(missed)}" if missed else "found"
 
 
@@ -138,15 +141,15 @@ def main(words):
     problem = build()
     if problem:
         return "the sources do not build without a defect: " + problem
-    clean, known = {}, []
+    clean = {}
     for run in dict.fromkeys(run for defect in defects for run in defect.runs):
-        clean[run], known, why = broken_claims(run, f"clean-{len(clean)}")
+        _, clean[run], why = broken_claims(run, f"clean-{len(clean)}")
         if why:
             return f"{run}: without a defect: {why}"
     print(f"built, {len(clean)} runs without a defect: {time.monotonic() - started:.0f} s", flush=True)
     for defect in defects:
         began = time.monotonic()
-        at_fault = [claim for run in defect.runs for claim in defect.claims if claim in clean[run]]
+        at_fault = [claim for run in defect.runs for claim in defect.claims if clean[run].get(claim) == "broken"]
         if defect.problem:
             defect.result = defect.problem
         elif at_fault:
@@ -157,17 +160,18 @@ def main(words):
             finally:
                 sync(("Sources",))
         print(
-            f"{defect.result}  {defect.name}: {defect.mistake} ({' '.join(defect.broken) or 'nothing broken'}; "
+            f"{defect.result}  {defect.name}: {defect.mistake} ({' '.join(defect.broken) or 'nothing broken'}{defect.remark}; "
             f"{time.monotonic() - began:.0f} s)", flush=True)
 
     rows = [("defect", "names", "must break", "broken", "result")]
-    rows += [(d.name, d.word, " ".join(d.claims), " ".join(d.broken), d.result) for d in defects]
+    rows += [(d.name, d.word, " ".join(d.claims), " ".join(d.broken), d.result + d.remark) for d in defects]
     width = [max(len(row[column]) for row in rows) for column in range(5)]
     print()
     for row in rows:
         print("  ".join(cell.ljust(width[column]) for column, cell in enumerate(row)).rstrip())
     if len(defects) == len(every):
         found = {claim for d in defects if d.result == "found" for claim in d.broken}
+        known = dict.fromkeys(claim for verdicts in clean.values() for claim in verdicts)
         left = [claim for claim in known if claim not in found]
         print(f"\nClaims that no defect broke: {', '.join(left) or 'none'}")
     missed = sum(d.result != "found" for d in defects)
