@@ -39,6 +39,12 @@ enum DemoCommand {
       try clear(recording)
 
       console.say("\(system.name): \(demonstration.title)")
+      // What is lived through, as it was written: the recording can be compared with it.
+      do throws(FileError) {
+        try Files.write(Array((demonstration.scenario + "\n").utf8), to: "\(folder)/demo.json", replacing: true)
+      } catch {
+        throw CommandFailure(.cannotWrite, "\(error)")
+      }
       console.say("recording it live on loopback …")
       let sealed = try record(system, demonstration, to: recording, console)
       try console.line(

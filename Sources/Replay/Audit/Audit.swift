@@ -272,7 +272,7 @@ package enum Audit {
         let label = labels[frame.sequence]
         // An answer and an event may pass each other.
         frame.stream += " " + (label?.role ?? .other).rawValue
-        if case .within = frame.timing { frame.timing = .within(concluded.tolerance(label, at: frame.at)) }
+        if case .within(let own) = frame.timing { frame.timing = .within(max(own, concluded.tolerance(label, at: frame.at))) }
         return frame
       }
     }

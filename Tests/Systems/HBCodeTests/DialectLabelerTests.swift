@@ -239,7 +239,8 @@ private typealias Samples = DialectSamples
     #expect(forms[0].at == Instant(nanoseconds: 7))
   }
 
-  @Test func `Requests by rule have the band of their rule, those of the user 5 ms, server frames 1 ms, pings are counted`() {
+  @Test
+  func `Requests by rule have the band of their rule, those of the user 5 ms, answers as their requests, events 1 ms, pings are counted`() {
     let load: JSONObject = ["sessionId": "s", "limit": 12, "anchor": nil]
     let hold: JSONObject = ["sessionId": "s", "threadId": nil, "hold": true]
     let stop: JSONObject = ["sessionId": "s", "runId": "r"]
@@ -250,6 +251,7 @@ private typealias Samples = DialectSamples
       frame(request("6", .outboxLoad, ["sessionId": "s"]), .out), frame(request("7", .stop, stop, key: "run.chatStop:m"), .out),
       frame(request("8", .stop, stop, key: "run.chatStop:m"), .out), frame(["id": "7", "result": ["outcome": "updated"]], .in),
       frame(["event": "relay:gap", "fromMs": 1, "toMs": 2], .in),
+      frame(request("9", .loadPageBefore, ["sessionId": "s", "cursor": "c", "limit": 12]), .out),
       Frame(at: .zero, connection: ConnectionID(1), direction: .in, kind: .pong, payload: []),
       Frame(at: .zero, connection: ConnectionID(1), direction: .in, kind: .close, payload: []),
     ])
@@ -257,9 +259,14 @@ private typealias Samples = DialectSamples
     let server = TimingRule.within(.milliseconds(1))
     #expect(
       forms.map(\.timing) == [
-        user, user, .band(.seconds(1)), .band(.seconds(18)), user, .band(.seconds(3)), user, .band(.seconds(3)), server, server,
-        .countedOnly,
+        user, user, .band(.seconds(1)), .band(.seconds(18)), user, .band(.seconds(3)), user, .band(.seconds(3)), user, server,
+        // Two display frames more: a list that moves has asked.
+        .within(Interval(nanoseconds: 38_333_334)), .countedOnly,
       ])
+    #expect(forms.map(\.isSample) == Array(repeating: false, count: forms.count))
+    let sampled = hbcodeNormalForm([frame(request("1", .outboxLoad, ["sessionId": "s"]), .out), frame(["id": "1", "result": [:]], .in)])
+    #expect(sampled.map(\.isSample) == [false, true])
+    #expect(sampled.map(\.ordinal) == ["run.chatOutboxLoad", "run.chatOutboxLoad~1"])
   }
 
   @Test func `A redacted string equals any string, and only a string`() {

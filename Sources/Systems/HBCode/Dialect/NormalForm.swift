@@ -9,9 +9,10 @@ import Wire
 /// stand in byte order of their names; integers by value; stamps in whole milliseconds. A string with a redacted part becomes
 /// `NormalFrame.anyString`. Opens, closes, clock steps and marks are no messages and have no normal form.
 ///
-/// Timing, by what makes a frame go: pings and pongs are counted. Server frames: within 1 ms (the twin's audit). Client frames by a rule,
-/// within the band of the rule: reloads of a chat 18 s (60 to 78 s), outbox checks and resends under a key seen before 3 s (10 to 13 s),
-/// renewals of a lease 1 s (every 20 s). All other client frames come from the user: within 5 ms.
+/// Timing, by what makes a frame go: pings and pongs are counted. Events of the server: within 1 ms (the twin's audit); answers as their
+/// requests. Client frames by a rule, within the band of the rule: reloads of a chat 18 s (60 to 78 s), outbox checks and resends under a
+/// key seen before 3 s (10 to 13 s), renewals of a lease 1 s (every 20 s). Older pages: two display frames more than what else comes from
+/// the user, which is within 5 ms.
 package func hbcodeNormalForm(_ frames: [Frame]) -> [NormalFrame] {
   var form = NormalForm()
   return frames.compactMap { form.normal($0) }
@@ -23,6 +24,7 @@ private struct NormalForm {
     var number: String
     var method: String
     var isRuleTimed: Bool
+    var timing: TimingRule
   }
 
   private struct Place: Hashable {
@@ -75,7 +77,7 @@ private struct NormalForm {
       let number = counts[counter, default: 0] + 1
       counts[counter] = number
       requests[Place(connection: ordinal, text: request.id)] = Request(
-        number: "\(name)\(number)", method: request.method, isRuleTimed: isRuleTimed)
+        number: "\(name)\(number)", method: request.method, isRuleTimed: isRuleTimed, timing: timing)
       var named = request
       named.id = isRuleTimed ? request.method : "\(name)\(number)"
       return made("request \(request.method)", named.json.normal, timing, ordinal: named.id)
@@ -83,8 +85,11 @@ private struct NormalForm {
       let request = requests[Place(connection: ordinal, text: response.id)]
       var named = response
       if let request { named.id = request.number }
+      // An answer as its request.
+      var timing = usual
+      if case .within = request?.timing, let own = request?.timing { timing = own }
       return made(
-        "response \(request?.method ?? "?")", named.json.normal, usual, ordinal: named.id, isSample: request?.isRuleTimed ?? false)
+        "response \(request?.method ?? "?")", named.json.normal, timing, ordinal: named.id, isSample: request?.isRuleTimed ?? false)
     case .event(let event): return made("event \(event.name)", event.json.normal, usual)
     case .invalid(let failure):
       let content = reader.json(of: frame.payload)?.normal ?? .string(String(decoding: frame.payload, as: UTF8.self))
@@ -94,6 +99,8 @@ private struct NormalForm {
 
   private let byServer = Interval.milliseconds(1)
   private let byUser = Interval.milliseconds(5)
+  /// What a list asks for while it moves goes with a display frame: which one may be another by one at either end of the motion.
+  private let byScroll = Interval.milliseconds(5) + DisplayLink.frame * 2
 
   /// Whether a request of the client goes by a rule (then its band) or by the user.
   private mutating func rule(of request: RequestMessage, on connection: Int) -> TimingRule {
@@ -105,6 +112,7 @@ private struct NormalForm {
       // Where the recording begins in the middle a chat may have been on screen: then its first load there goes by the rule too.
       let isKept = !opened.contains(connection) && !held.contains(JSONWriter.text(params["sessionId"] ?? .null))
       return loaded.insert(JSONWriter.text(target)).inserted && !isKept ? .within(byUser) : .band(.seconds(18))
+    case .loadPageBefore?, .loadThreadPageBefore?: return .within(byScroll)
     case .outboxLoad?: return .band(.seconds(3))
     case .timelineInterest?:
       let lease: JSON = .array([target, params["hold"] ?? .null])
