@@ -19,7 +19,7 @@ enum InformationCommands {
                 "claims": .int(system.claims.count),
               ]))
           } else {
-            try console.line("\(system.name)  \(system.title); \(system.claims.count) claims, behaviour version \(system.behaviourVersion)")
+            try console.line("\(system.name)  \(system.title); \(system.claims.count) claims and \(CommonClaims.all.count) of all systems, behaviour version \(system.behaviourVersion)")
           }
         }
         return .held

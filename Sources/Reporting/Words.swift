@@ -18,12 +18,13 @@ enum Prose {
     return (n < 0 ? "-" : "") + out
   }
 
-  /// A value of a figure: integers with commas, others with up to three places.
+  /// A value of a figure: integers with commas, others with three places. What is below a thousandth is cut, as in instants and lengths of
+  /// time.
   static func number(_ value: Double) -> String {
     guard value.isFinite else { return "no number" }
     if let whole = Int(exactly: value) { return number(whole) }
     guard value.magnitude < 1e12 else { return String(value) }
-    let thousandths = Int((value.magnitude * 1_000).rounded())
+    let thousandths = Int((value.magnitude * 1_000 + 1e-6).rounded(.down))
     var fraction = String(thousandths % 1_000)
     while fraction.utf8.count < 3 { fraction = "0" + fraction }
     return (value < 0 ? "-" : "") + number(thousandths / 1_000) + "." + fraction

@@ -44,7 +44,7 @@ enum HoldFigure {
     if hold.release != nil, let release = hold.release {
       lines += "<path class=\"lim\" d=\"M\(free) 22V118\"/>"
       let lost = release.isSignalled ? "" : ", not signalled"
-      let words = release.kind == .rest ? "at rest\(lost)" : release.kind == .placed ? "page in place" : "let go"
+      let words = release.kind == .rest ? "at rest\(lost)" : release.kind == .placed ? "page in place" : release.kind == .scroll ? "scroll command" : "let go"
       lines += "<text class=\"\(release.isSignalled ? "str" : "amb")\" x=\"\(free)\" y=\"6\" text-anchor=\"middle\">\(words)</text>"
       lines += time(free, 18, release.at, "middle")
     }

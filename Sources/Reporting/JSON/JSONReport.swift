@@ -167,6 +167,7 @@ package enum JSONReport {
   private static func words(of kind: HeldUpdate.Release.Kind) -> String {
     switch kind {
     case .rest: "rest"
+    case .scroll: "scroll"
     case .placed: "placed"
     case .live: "live"
     }

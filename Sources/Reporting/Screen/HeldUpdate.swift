@@ -46,6 +46,8 @@ struct HeldUpdate: Hashable, Sendable {
     enum Kind: Hashable, Sendable {
       /// The list came to rest.
       case rest
+      /// The list scrolls by itself from now on: a command of the user took it over.
+      case scroll
       /// The older page is in its place.
       case placed
       /// Live rows are let go before the older page is in its place.
@@ -146,6 +148,7 @@ extension HeldUpdate {
     let lost = release.isSignalled ? "" : ", but the stop was not signalled" + (release.rule.map { " (fault \($0))" } ?? "")
     switch release.kind {
     case .rest: return "at rest \(release.at)" + lost
+    case .scroll: return "a scroll command took the list over \(release.at)"
     case .placed: return "older page in place \(release.at)"
     case .live: return "rows let go \(release.at)"
     }
@@ -155,6 +158,7 @@ extension HeldUpdate {
   var sinceWords: String {
     switch release?.kind {
     case .rest?, nil: "after rest"
+    case .scroll?: "after the scroll command"
     case .placed?: "after the older page was in place"
     case .live?: "after the rows were let go"
     }

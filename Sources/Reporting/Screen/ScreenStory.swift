@@ -209,9 +209,11 @@ private struct Reader {
       if kind == .drag { dragRule = nil }
     }
     if kind == .drag || kind == .slowing, view.hold != nil { keep(&view) }
-    if state == "rest", view.hold != nil, view.hold?.release == nil, !view.holdsLive {
+    // A scroll that takes over ends what a finger or its throw kept.
+    let isOver = state == "rest" || kind == .follow || kind == .animate
+    if isOver, view.hold != nil, view.hold?.release == nil, !view.holdsLive {
       view.hold?.release = HeldUpdate.Release(
-        kind: .rest, at: entry.at, entry: index, isSignalled: isSignalled, rule: isSignalled ? nil : stopRule)
+        kind: state == "rest" ? .rest : .scroll, at: entry.at, entry: index, isSignalled: isSignalled, rule: isSignalled ? nil : stopRule)
     }
     if state == "rest", !isSignalled { stopRule = nil }
   }

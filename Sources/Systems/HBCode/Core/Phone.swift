@@ -764,11 +764,6 @@ package struct Phone: ClientCore {
     if lastShown.key != screen || !rows.elementsEqual(lastShown.rows, by: { $0.id == $1.id && $0.origin == $1.origin }) {
       let list = rows.map { row -> JSON in ["id": .string(row.id), "origin": .string(row.origin.rawValue)] }
       note("show", ["host": .string(screen.name), "rows": .array(list)])
-      let before = lastShown.key == screen ? Set(lastShown.rows.map(\.id)) : []
-      for row in rows {
-        guard let operation = Display.operation(ofItem: row.id), !before.contains(row.id) else { continue }
-        note("shown", ["operation": .string(operation), "form": .string(row.origin.rawValue)])
-      }
     }
     lastShown = (screen, rows)
     guard isQueueChanged || lastQueue.key != screen.main else { return }

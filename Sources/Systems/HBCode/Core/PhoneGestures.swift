@@ -77,7 +77,10 @@ extension Phone {
     case .drag:
       if case .dragging? = view?.list.motion { return .waits }
       return isListOnScreen ? .holds : .waits
-    case .tapStatusBar, .scrollToLatest: return isListOnScreen ? .holds : .waits
+    case .tapStatusBar, .scrollToLatest:
+      // One hand: not while a finger is on the list.
+      if case .dragging? = view?.list.motion { return .waits }
+      return isListOnScreen ? .holds : .waits
     case .composer, .preview, .sheet: return screen == nil ? .waits : .holds
     case .reduceMotion: return .holds
     case .older:

@@ -121,6 +121,7 @@ extension Phone {
         anchor = found
       }
     }
+    let before = isSnapshot ? Set(view.list.ids) : []
     if isSnapshot {
       self.view?.list.apply(view.cells, listVersion: version, held: wasHeld, pin: pin, at: now)
     } else {
@@ -128,6 +129,13 @@ extension Phone {
       self.view?.list.reconfigure(changed, of: view.cells, listVersion: version, held: wasHeld, pin: pin, at: now)
     }
     takeRecords()
+    if isSnapshot {
+      // A message is on screen from the update on that puts its row on the list.
+      for row in view.rows where !before.contains(row.id) {
+        guard let operation = Display.operation(ofItem: row.id) else { continue }
+        note("shown", ["operation": .string(operation), "form": .string(row.origin.rawValue)])
+      }
+    }
     if let anchor {
       let height = self.view?.list.contentHeight ?? 0
       self.view?.restore = OlderRestore(anchor, contentHeight: height, at: now)

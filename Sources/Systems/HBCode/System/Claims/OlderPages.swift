@@ -10,7 +10,7 @@ let olderPageClaims: [Claim] = [
     "When an older page was put above them, the first visible row is back in its place within 0.5 pt, and stays there until the user, a scroll command or a change above it moves it.",
     per: "an older page put in place without a drag", on: .clientOnly
   ) { index in
-    var outcome = Evidence.outcome("no older page was put in place without a drag")
+    var outcome = Evidence.outcome("no older page was put in place on an uncovered list, or a finger ended each")
     for restore in Restores.of(index).all where restore.isJudged || restore.problem != nil {
       outcome.exercised += 1
       guard let problem = restore.problem else { continue }
