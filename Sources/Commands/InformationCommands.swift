@@ -1,6 +1,7 @@
 import Catalog
 import Contract
 import Faults
+import Oracles
 import Wire
 
 /// `systems` and `faults`: what there is to choose from.
@@ -19,7 +20,9 @@ enum InformationCommands {
                 "claims": .int(system.claims.count),
               ]))
           } else {
-            try console.line("\(system.name)  \(system.title); \(system.claims.count) claims and \(CommonClaims.all.count) of all systems, behaviour version \(system.behaviourVersion)")
+            try console.line(
+              "\(system.name)  \(system.title); \(system.claims.count) claims and \(CommonClaims.all.count) of all systems, behaviour version \(system.behaviourVersion)"
+            )
           }
         }
         return .held
