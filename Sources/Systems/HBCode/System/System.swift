@@ -8,7 +8,7 @@ import Wire
 
 /// HBCode, the iOS chat: its row of the catalog (article `HBCode`).
 package let hbcode = ChatSystem(
-  name: "hbcode", title: "HBCode (iOS chat over a relay)", behaviourVersion: 1,
+  name: "hbcode", title: "HBCode (iOS chat over a relay)", behaviourVersion: 2,
   // Events of one instant: spec A. What the desktop does by itself comes after frames (SCENARIO.md 8.1).
   tieOrder: [.frame, .tape, .timer, .user, .displayFrame],
   labels: Method.allCases.flatMap { [(FrameLabel.Role.request, $0.rawValue), (.response, $0.rawValue)] }
