@@ -128,4 +128,16 @@ import Wire
     #expect(found["hbcode.follow-speed"]?.value == 1_445)
     #expect(found["hbcode.follow-speed"]?.held == true)
   }
+
+  @Test func `rows that an epoch jump takes off the list are counted until they come back, echoes are not`() throws {
+    let session = ScreenTale.session(ScreenTale.rows(12))
+    let scenario = ScreenTale.scenario(
+      session, start: ScreenTale.running(session, window: 12), tape: [ScreenTale.stream([5_000, 9_000])])
+    let jumped = try Tale.story(scenario).faults("epoch-jump,server,*,at=6s,by=5").run()
+    let figure = try #require(HBCodeFigures.all(jumped.trace).first { $0.id == "hbcode.rows-away" })
+    // Refused at 6.05 s, gone with the load that brings the jump at 6.15 s, back with the next step at 9.05 s.
+    #expect(figure.value > 2.8 && figure.value < 3)
+    #expect(figure.samples.count == 1)
+    #expect(HBCodeFigures.all(try Tale.story(scenario).run().trace).allSatisfy { $0.id != "hbcode.rows-away" })
+  }
 }

@@ -9,7 +9,7 @@ package enum HBCodeFigures {
   package static func all(_ trace: Trace) -> [Figure] {
     let index = TraceIndex(trace)
     return cadence(index) + shown(index) + holds(index) + covers(index)
-      + [drift(index), shift(index), followSpeed(index)].compactMap(\.self)
+      + [drift(index), shift(index), rowsAway(index), followSpeed(index)].compactMap(\.self)
   }
 
   // MARK: Cadence
@@ -135,6 +135,49 @@ package enum HBCodeFigures {
         "Points by which visible rows moved on screen without a finger, a follow or a scroll command, cover lifted: of each change of the "
         + "layout the farthest row, all added up. \(samples.count) of \(motions.readingFrames) changes moved a row.",
       value: thousandth(samples.reduce(0) { $0 + $1.value }), unit: "pt", samples: samples, chart: .series)
+  }
+
+  /// Rows of the desktop that left the list and came back while the chat stayed on screen: an overlay that is emptied and filled again, a
+  /// settled run whose history comes late. Messages that only the phone shows (echoes) may go into the queue and come back.
+  private static func rowsAway(_ index: TraceIndex) -> Figure? {
+    var lists: [String: [String]] = [:]
+    var origins: [String: [String: String]] = [:]
+    var gone: [String: [String: Instant]] = [:]
+    var samples: [Figure.Sample] = []
+    var returns = 0
+    for entry in index.entries {
+      guard let host = entry["host"]?.string else {
+        if entry.party == .world, entry.kind == "launch" { (lists, gone) = ([:], [:]) }
+        continue
+      }
+      switch (entry.party, entry.kind) {
+      case (.screen, "mount"): (lists[host], gone[host]) = (nil, nil)
+      case (.core, "show"):
+        for row in entry["rows"]?.array ?? [] {
+          if let id = row["id"]?.string { origins[host, default: [:]][id] = row["origin"]?.string }
+        }
+      case (.screen, "apply"):
+        guard let ids = entry["ids"]?.array?.compactMap(\.string) else { continue }
+        let now = Set(ids)
+        for id in lists[host] ?? [] where !now.contains(id) && origins[host]?[id] != "echo" { gone[host, default: [:]][id] = entry.at }
+        var longest: Interval?
+        for id in ids {
+          guard let left = gone[host]?.removeValue(forKey: id) else { continue }
+          returns += 1
+          longest = max(longest ?? .zero, entry.at - left)
+        }
+        if let longest { samples.append(Figure.Sample(at: entry.at, value: seconds(longest), entry: entry.index)) }
+        lists[host] = ids
+      default: break
+      }
+    }
+    if samples.isEmpty { return nil }
+    return Figure(
+      id: "hbcode.rows-away", title: "Rows gone and back, longest",
+      definition:
+        "How long rows of the desktop were not on the list although they had been and came back, the chat on screen all the time. "
+        + "\(returns) \(returns == 1 ? "row" : "rows") in \(samples.count) \(samples.count == 1 ? "update" : "updates").",
+      value: samples.map(\.value).max() ?? 0, unit: "s", samples: samples, chart: .spans)
   }
 
   private static func followSpeed(_ index: TraceIndex) -> Figure? {
