@@ -165,10 +165,11 @@ package struct Report: Sendable {
   static let auditWords =
     "Audit 1 feeds the server with the recorded client, audit 2 the client with the recorded server, audit 3 runs both together without faults; each is compared with the recording."
 
-  /// Counts of divergences by kind: `18 same, 0 moved, 3 new, 0 missing, 0 different`.
+  /// Counts of divergences by kind: `18 same, 0 moved, 3 new, 0 missing, 0 different`; without the first where only differences were given.
   package var divergenceCounts: String {
-    Divergence.Kind.allCases.map { kind in
-      "\(divergences.count { $0.kind == kind }) \(kind == .differs ? "different" : kind.rawValue)"
+    Divergence.Kind.allCases.compactMap { kind in
+      let count = divergences.count { $0.kind == kind }
+      return kind == .same && count == 0 ? nil : "\(count) \(kind == .differs ? "different" : kind.rawValue)"
     }.joined(separator: ", ")
   }
 

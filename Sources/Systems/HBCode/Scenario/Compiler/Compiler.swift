@@ -83,6 +83,8 @@ struct Compilation {
   static let mostStretches = 1_000_000
   /// Frames that leave a desktop at one instant reach a recorder within this (SCENARIO.md 3, step 9).
   static let sameInstant = Interval.milliseconds(1)
+  /// What a desktop has taken in it has told its phones within this.
+  static let told = Interval.seconds(1)
 
   /// The instant of a stamp, nil when it lies further from the recording than a clock carries.
   func instant(ofStamp milliseconds: Int64) -> Instant? {

@@ -145,6 +145,12 @@ extension Compilation {
           [exchange.frame, contradiction.source.frame])
         continue
       }
+      if exchange.answer == nil, seen == nil, isPassedOver(index) {
+        lose(index, arrived: false, seen: true)
+        note(
+          "the connection went on after the submit of \(id) and told nothing of it: that submit was lost", [exchange.frame], .assumed)
+        continue
+      }
       if exchange.answer == nil, seen == nil {
         lose(index, arrived: true, seen: false)
         if exchange.isUnanswerable(in: traffic) { continue }
@@ -201,6 +207,17 @@ extension Compilation {
     return session.lists.first {
       $0.source.isEvent && $0.list.revision == revision && $0.source.at > arrival && $0.source.at <= departure
     }?.source.at
+  }
+
+  /// Whether frames reached the phone on the connection of a submit well after its arrival: what it would have changed is told at once,
+  /// to every phone.
+  private func isPassedOver(_ index: Int) -> Bool {
+    let arrival = traffic.arrival(index)
+    let socket = traffic.exchanges[index].socket
+    let heard =
+      traffic.events.lazy.filter { $0.socket == socket }.map(\.at)
+      + traffic.exchanges.lazy.filter { $0.socket == socket }.compactMap { $0.answer?.at }
+    return heard.contains { traffic.departure($0, socket) >= arrival + Compilation.told }
   }
 
   /// Notes the fate of a request without an answer, and the link condition that explains it.
