@@ -68,6 +68,16 @@ package enum FaultAction: Hashable, Sendable {
 }
 
 extension FaultAction {
+  /// Whether it is something that the core hears of, and so handles after what it handles already.
+  package var reachesCore: Bool {
+    switch self {
+    case .background, .suspend, .memoryPressure, .drag, .loseStop, .slowPreparation, .slowApplying, .stepClock: true
+    case .drop, .delay, .duplicate, .reorder, .hold, .holdUntil, .corrupt, .truncate, .replace, .disconnect, .halfOpen, .refuse, .slow,
+      .restartServer, .epochJump, .forgetAnswers, .restartApp, .holdDrag, .skipFrames:
+      false
+    }
+  }
+
   /// How long a finger of `drag` moves, at most.
   package static let moveTime = Interval.milliseconds(200)
 

@@ -32,12 +32,15 @@ extension World {
     }
     let present = now
     guard let effects = process?.core.handle(input, at: present) else { return }
+    process?.isHandling = true
     for effect in effects {
       apply(effect)
       act()
       // The process ended between two effects: the rest never happens.
       if process?.launch != launch { return }
     }
+    process?.isHandling = false
+    act()
   }
 
   mutating func tellCore(_ input: Input, of connection: Int) {

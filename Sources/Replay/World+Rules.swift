@@ -5,11 +5,13 @@ import Wire
 
 /// Rules that act elsewhere than on a frame.
 extension World {
-  /// Carries out what frame rules and entry rules have asked for, between two effects or events.
+  /// Carries out what frame rules and entry rules have asked for, between two effects or events. What the core hears of waits for the last
+  /// effect of what it has handled already: else effects of two inputs would come in another order than the core gave them.
   mutating func act() {
     while true {
-      if !actions.isEmpty {
-        let next = actions.removeFirst()
+      let isHandling = process?.isHandling ?? false
+      if let index = actions.firstIndex(where: { !isHandling || !$0.action.reachesCore }) {
+        let next = actions.remove(at: index)
         carryOut(next.action, rule: next.rule, connection: next.connection)
       } else if let next = entryRules.first, next.entry < recorder.count {
         entryRules.removeFirst()
@@ -38,7 +40,11 @@ extension World {
     guard let action = faults.due(rule: rule, now: now, state: { core?.holds(state: $0) ?? false }) else { return }
     let number = rule + 1
     record(.plan, "fired", ["rule": .int(number), "action": .string(action.word)])
-    carryOut(action, rule: number, connection: nil, settings.plan.rules[rule].connections)
+    if action.reachesCore, process?.isHandling ?? false {
+      actions.append((action, number, nil))
+    } else {
+      carryOut(action, rule: number, connection: nil, settings.plan.rules[rule].connections)
+    }
   }
 
   /// Whether actions at the user and the screen have something to act on now; true for all others.

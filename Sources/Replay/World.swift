@@ -139,6 +139,8 @@ package struct World: Sendable {
     var timers: [TimerID: Int] = [:]
     var isSuspended = false
     var isBackground = false
+    /// The effects of an input are being carried out: the core hears nothing else before the last of them.
+    var isHandling = false
     /// What fell due while suspended, in due order.
     var late: [Event] = []
     var connections: [Int: Int] = [:]
