@@ -79,9 +79,12 @@ struct Covers: Sendable {
       covers[last].problems.append(Problem(entry: entry, happened: happened, evidence: [covers[last].up] + evidence))
     }
 
+    /// When the cover has to lift at the latest: its passes count, and they rest while the process is suspended.
+    private func latest(_ cover: Cover) -> Instant { story.running(ScreenRule.longestCover, since: cover.from) }
+
     mutating func take(_ event: ScreenEvent) {
       if covers.isEmpty, event.at > mount.from { uncovered(by: event.entry) }
-      if isCovered, let cover = covers.last, event.at > story.due(cover.from + ScreenRule.longestCover) {
+      if isCovered, let cover = covers.last, event.at > latest(cover) {
         if case .coverLift = event.what {} else { neverLifted(by: event.entry) }
       }
       switch event.what {
@@ -146,7 +149,7 @@ struct Covers: Sendable {
       covers[covers.count - 1].lift = (event.entry, event.at)
       let count = cover.passes.count
       let name = "The cover of \(mount.host) lifted at \(event.at)"
-      if event.at > story.due(cover.from + ScreenRule.longestCover) {
+      if event.at > latest(cover) {
         problem(event.entry, "\(name), \(exact(event.at - cover.from)) after it went up; \(exact(ScreenRule.longestCover)) is the limit.")
       }
       if count >= ScreenRule.mostCoverPasses { return }
@@ -185,7 +188,7 @@ struct Covers: Sendable {
       if covers.isEmpty {
         let hasLived = mount.ending == .open ? index.end > mount.from : mount.until > mount.from
         if hasLived { uncovered(by: mount.closed) }
-      } else if isCovered, let cover = covers.last, story.livedPast(story.due(cover.from + ScreenRule.longestCover), mount) {
+      } else if isCovered, let cover = covers.last, story.livedPast(latest(cover), mount) {
         neverLifted(by: mount.closed)
       }
     }

@@ -149,6 +149,13 @@ struct ScreenStory: Sendable {
     return low < sleeps.count && sleeps[low].from <= instant ? sleeps[low].until : instant
   }
 
+  /// When the process has run for this long since `from`: suspensions do not count, and one that begins at the last instant delays it.
+  func running(_ length: Interval, since from: Instant) -> Instant {
+    var end = from + length
+    for sleep in sleeps where sleep.until > from && sleep.from <= end { end = end + (sleep.until - max(sleep.from, from)) }
+    return end
+  }
+
   /// Whether something happened when it was due, or at the end of the suspension that this falls into.
   func isOnTime(_ instant: Instant, due: Instant) -> Bool { instant <= self.due(due) }
 
