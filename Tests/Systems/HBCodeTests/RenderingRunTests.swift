@@ -76,6 +76,19 @@ import Wire
     return trace
   }
 
+  @Test func `HB-INV-38 a finger that a rule puts on the list at a request comes after what the core did with that request`() throws {
+    let trace = try judged(
+      Self.busyList([Tale.send("op1", at: 3_000)]), ["drag,user,on=request:run.chatOutboxSubmit,nth=1,for=2s"], exercises: "HB-INV-38")
+    let drawn = try #require(trace.all(.screen, "apply").first { $0.at == Hand.at(3_000) })
+    let touch = try #require(trace.all(.screen, "scroll").first { $0["state"] == "drag" })
+    #expect(touch.at == Hand.at(3_000) && touch.index > drawn.index)
+  }
+
+  @Test func `HB-INV-44 passes of a cover rest while the process is suspended`() throws {
+    let trace = try judged(Self.busyList([]), ["suspend,app,at=50ms,for=5s"], exercises: "HB-INV-44")
+    #expect(try #require(trace.all(.core, "cover.lift").first).at > Hand.at(5_050))
+  }
+
   @Test func `HB-INV-35 HB-INV-36 HB-INV-37 HB-INV-45 a streamed reply while the composer opens and closes`() throws {
     try judged(Self.composer, exercises: "HB-INV-35", "HB-INV-36", "HB-INV-37", "HB-INV-40", "HB-INV-41", "HB-INV-44", "HB-INV-45")
   }

@@ -530,6 +530,18 @@ extension Told {
     }
   }
 
+  @Test func `HB-OLDER-03 a page without rows that are displayed puts nothing in place, and the next row is no page`() throws {
+    let rows = ScreenTale.rows(60, hidden: 200)
+    let session = ScreenTale.session(rows)
+    let start = ScreenTale.running(session, window: 60, screen: ["heights": ScreenTale.heights(rows)], hasOlder: true)
+    let told = try Tale.story(
+      ScreenTale.scenario(session, start: start, [Tale.intent("older", 3_000, .older), Tale.send("op1", at: 5_000)])
+    ).run()
+    #expect(told.entries(.core, "older.end", "outcome=applied").first?["added"] == 100)
+    #expect(!told.entries(.screen, "apply", "mode=snapshot").filter { $0.at == Hand.at(5_000) }.isEmpty)
+    #expect(told.entries(.core, "anchor").isEmpty)
+  }
+
   @Test func `HB-OLDER-09 the main timeline asks with the token and cursor in force`() throws {
     let told = try Tale.story(long(400, [Tale.intent("older", 3_000, .older), Tale.intent("next", 6_000, .older)])).run()
     let asked = told.entries(.link, "send", "label=request", "name=run.chatLoadPageBefore").compactMap { entry in
@@ -606,6 +618,18 @@ extension Told {
     #expect(passes == (0..<8).map { end + .milliseconds(350 + $0 * 32) })
   }
 
+  @Test func `HB-FOLLOW-05 scroll to latest while the list is thrown is made when it rests`() throws {
+    for (name, drag) in [
+      ("thrown", ScreenTale.drag("away", 2_000, [[100, 600]], velocity: 3_000)),
+      ("held", ScreenTale.drag("away", 2_000, [[100, 600], [1_000, 600]])),
+    ] {
+      let told = try told([drag, Tale.intent("latest", 2_400, .scrollToLatest)])
+      let states = told.entries(.screen, "scroll").compactMap { $0["state"]?.string }
+      #expect(states.suffix(3) == ["rest", "follow", "rest"], "\(name)")
+      #expect(told.lines(.core, "follow", showing: ["on"]) == ["0:02.000 false", "0:02.400 true"], "\(name)")
+    }
+  }
+
   @Test func `HB-FOLLOW-05 following is on after the mount and within 40 pt of the bottom after a drag, off otherwise`() throws {
     for (distance, follows) in [(39.9, true), (40.0, true), (40.1, false)] {
       let told = try told([away(distance), Tale.send("op1", at: 5_000)])
@@ -623,6 +647,28 @@ extension Told {
 
 /// Presentation epochs and hosts, through the world (F-05).
 @Suite struct StoryEpochTests {
+  @Test func `HB-REVEAL-05 a row of the new view that is ready when a finger of the one before would have lifted counts as ready`() throws {
+    var session = ScreenTale.session([])
+    session.history = (0..<60).map { index in
+      Row.made(
+        type: .agentReply, id: "h\(index)", origin: .canonical, sourceOrder: [1, UInt64(index)],
+        timestamp: Hand.wall - 100_000 + Int64(index), runId: "run-0", text: "old \(index)")
+    }
+    var other = session
+    other.history = ScreenTale.rows(12)
+    // The finger would lift at 5.900; the view of the next epoch is mounted at 5.100 and prepares for 0.800 s.
+    let told = try Tale.story(
+      ScreenTale.scenario(
+        session,
+        start: ScreenTale.running(other, window: 12, screen: ["markdownMs": 800, "heights": ScreenTale.heights(session.history)]),
+        [ScreenTale.drag("finger", 4_900, [[1_000, 30]]), Tale.intent("refresh", 5_000, .refresh)], end: 9_000)
+    ).run()
+    #expect(told.instants(.screen, "mount") == ["0:00.000", "0:05.100"])
+    let lift = try #require(told.entries(.core, "cover.lift").first { $0.at > Hand.at(5_100) })
+    // Three still passes after it, an older page, three more.
+    #expect(lift.at < Hand.at(6_500))
+  }
+
   @Test func `HB-EPOCH-02 HB-EPOCH-03 a refresh without overlap advances the epoch: a new mount, covered, at the bottom`() throws {
     let session = ScreenTale.session(ScreenTale.rows(60))
     // The phone has rows that the desktop does not know any more.

@@ -26,6 +26,8 @@ extension Phone {
       update(view.key) { $0.throttle.disarm() }
       for timer in TimelineView.timers(view.key.name) { out.append(.disarm(timer.id)) }
     }
+    // The list of the next view arms its own timer, also when it is due at the same instant.
+    listDue = nil
     self.view = nil
   }
 
@@ -110,8 +112,9 @@ extension Phone {
     let isSnapshot = version == 1 || !view.list.hasSameIDs(view.cells)
     var pin = view.isCovered ? Pin.bottom : .none
     var anchor: OlderRestore.Anchor?
-    if isSnapshot, view.awaitsPrepend {
-      self.view?.awaitsPrepend = false
+    self.view?.awaitsPrepend = false
+    // A page may bring no rows that are displayed (HB-PROJ-02): then nothing goes before those of the list.
+    if isSnapshot, view.awaitsPrepend, view.cells.first?.id != view.list.ids.first {
       if !view.isCovered, let first = view.list.firstVisible {
         endRestore(why: "again")
         stopScroll()
@@ -303,10 +306,11 @@ extension Phone {
     note("follow", ["host": .string(view.key.name), "on": .bool(isOn), "why": .string(why)])
   }
 
-  /// A drag or deceleration has ended: near the bottom the list follows again (HB-FOLLOW-05).
+  /// A drag or deceleration has ended: near the bottom the list follows again (HB-FOLLOW-05). Away from it a scroll to latest that came
+  /// while the list moved stands.
   private mutating func followAfterStop() {
     guard let view else { return }
-    setFollowing(view.list.distanceToBottom <= Following.nearBottom, why: "rest")
+    if view.list.distanceToBottom <= Following.nearBottom { setFollowing(true, why: "rest") }
   }
 
   /// Ends what the list does by itself, where it is.
