@@ -239,6 +239,12 @@ private typealias Samples = DialectSamples
     #expect(forms[0].at == Instant(nanoseconds: 7))
   }
 
+  @Test func `Marks and clock steps before the first connection are none themselves`() {
+    var frames = [FrameKind.mark, .clock].map { Frame(at: .zero, connection: ConnectionID(0), direction: .out, kind: $0, payload: []) }
+    frames.append(frame(["event": "e"], .in))
+    #expect(hbcodeNormalForm(frames).map(\.stream) == ["1 in"])
+  }
+
   @Test
   func `Requests by rule have the band of their rule, those of the user 5 ms, answers as their requests, events 1 ms, pings are counted`() {
     let load: JSONObject = ["sessionId": "s", "limit": 12, "anchor": nil]
