@@ -93,6 +93,10 @@ package final class CoreClient {
     self.loop = loop
     self.options = options
     self.outbox = outbox
+    // What the screen was like, which no frame tells: the first mark.
+    if poster != nil, let screen = scenario.clientStart["screen"], !screen.isNull {
+      queue.append(.mark(JSONWriter.compact(["screen": screen, "t": 0])))
+    }
     world.onEntries = { [weak self] in self?.take($0) }
     world.onTurn = { [weak self] in self?.turnEnded() }
   }

@@ -75,6 +75,15 @@ private func kinds(_ result: RunResult, _ party: Party, _ kind: String) -> [Trac
     #expect(marks.last == #"mark out {"user":{"do":"drag","path":[[20,-80]],"held":40},"intent":"d","t":300}"#)
   }
 
+  @Test func `what the screen is like at the start is the first mark`() throws {
+    var scenario = RoomScenario(saying: "one")
+    scenario.clientStart = ["screen": ["markdownMs": 180], "desk": 1]
+    let stage = try Stage(scenario)
+    _ = try stage.play()
+    #expect(stage.story.first == #"mark out {"screen":{"markdownMs":180},"t":0}"#)
+    #expect(stage.client.marksPosted == 2)
+  }
+
   @Test func `twin, capture and core on one loop record a session with its marks`() throws {
     let stage = try Stage(RoomScenario(saying: "one", "two"))
     let (client, server) = try stage.play()

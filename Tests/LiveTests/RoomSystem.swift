@@ -93,7 +93,7 @@ enum Room {
 struct RoomScenario: Scenario {
   var facts = ScenarioFacts(wallClockMilliseconds: 0, end: Instant(nanoseconds: 100_000_000), oneWay: ["": .milliseconds(10)])
   var stretches: [StretchSummary] { [] }
-  var clientStart: JSON { .null }
+  var clientStart = JSON.null
   var json: JSON { [:] }
 
   init(saying texts: String...) {

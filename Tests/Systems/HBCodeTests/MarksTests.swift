@@ -76,6 +76,28 @@ import Wire
       ])
   }
 
+  @Test func `what a mark says of the screen is part of the start, without what no screen can have`() throws {
+    func start(_ screen: String) throws -> (screen: JSON?, notes: [String]) {
+      let scenario = try compiled([(0, #"{"screen":\#(screen),"t":0}"#)])
+      #expect(scenario.facts.intents.map(\.gesture.name) == MarksTests.inferred)
+      return (scenario.clientStart["screen"], scenario.facts.notes.map(\.what))
+    }
+    let whole =
+      #"{"reduceMotion":true,"markdownMs":600000,"applyMs":0,"heights":[{"id":"user:u","height":1000000},{"id":"a","text":"","height":0}]}"#
+    let good = try start(whole)
+    #expect(good.screen.map(JSONWriter.text) == whole)
+    #expect(good.notes.contains("the screen is as a mark says"))
+    for bad in [
+      #"{"markdownMs":600001}"#, #"{"applyMs":-1}"#, #"{"heights":[{"id":"u"}]}"#, #"{"heights":[{"id":"u","height":1000001}]}"#,
+      #"{"colour":1}"#,
+    ] {
+      let (screen, notes) = try start(bad)
+      #expect(screen == nil)
+      #expect(notes.contains("a mark says of the screen what cannot be: left out"))
+    }
+    #expect(try start(#"{"markdownMs":180,"applyMs":"soon"}"#).screen == ["markdownMs": 180])
+  }
+
   @Test func `whole gestures as drive posts them replace what requests tell, and drags stay among them`() throws {
     let scenario = try compiled([
       (0, #"{"user":{"do":"select","session":"ses-01"},"intent":"a","t":0}"#),

@@ -44,6 +44,7 @@ extension Compilation {
         })
     }
     if let pending = pendingAtStart() { start["replaySet"] = pending }
+    if let screen = screenAtStart() { start["screen"] = screen }
     guard beginsInside else { return .object(start) }
     start["connected"] = true
     if let selected = known.first(where: { wasOnScreen($0.id) }) {
@@ -60,6 +61,32 @@ extension Compilation {
     }
     if !outboxes.isEmpty { start["outbox"] = .object(outboxes) }
     return .object(start)
+  }
+
+  /// What a mark says of the screen (spec G.2): `{"screen": {"markdownMs": 180}}`. Parts that no screen can have are left out.
+  private mutating func screenAtStart() -> JSON? {
+    guard let mark = traffic.marks.first(where: { $0.content["screen"] != nil }), let marked = mark.content["screen"]?.object else {
+      return nil
+    }
+    let members = marked.members.filter { member in
+      switch member.name {
+      case "reduceMotion": member.value.bool != nil
+      case "markdownMs", "applyMs": member.value.integer.map { (0...Drag.longest).contains($0) } ?? false
+      case "heights":
+        member.value.array?.allSatisfy { item in
+          item["id"]?.nonblankString != nil && (item["text"].map { $0.string != nil } ?? true)
+            && item["height"]?.double.map { (0...Drag.farthest).contains($0) } ?? false
+        } ?? false
+      default: false
+      }
+    }
+    let screen = JSONObject(members)
+    if marked.repeatedName != nil || members.count < marked.members.count {
+      note("a mark says of the screen what cannot be: left out", [mark.frame])
+    }
+    guard !screen.isEmpty, screen.repeatedName == nil else { return nil }
+    note("the screen is as a mark says", [mark.frame], .recorded)
+    return .object(screen)
   }
 
   /// A kept host: the last rows of the history at the start, and the overlay of the desktop.
