@@ -302,6 +302,9 @@ import Wire
     #expect(jump.steps.first?.changes == [.epochJump(by: 5)])
     let stretch = try #require(scenario.tape.first { $0.id == "run-1/op-1" })
     #expect(stretch.steps.map(\.offset) == [.zero, CompilerTests.ms(2_000), CompilerTests.ms(9_000)])
+    // The step after the jump puts all that is shown then, also what is as it was before.
+    let last = try #require(stretch.steps.last).changes.compactMap { if case .put(let row) = $0 { row.identity } else { nil } }
+    #expect(last == ["user:u-1", "agent-reply:a-1"])
   }
 
   @Test func `history that was there is the start state, rows that come in between are outside changes`() throws {
@@ -318,6 +321,47 @@ import Wire
     let scenario = try phone.compiled()
     #expect(scenario.desktops[0].sessions[0].history.map(\.identity) == ["system:h-0", "system:h-1"])
     #expect(scenario.tape.map(\.cause) == [.clock(CompilerTests.at(7))])
+  }
+
+  @Test func `what a page shows between rows that windows lacked came in between, at the update that tells of a change`() throws {
+    let rows = (0..<14).map { #"{"history": {"type": "system", "id": "n-\#($0)", "sourceOrder": [2, \#($0)], "timestamp": 1}}"# }
+    let text = """
+      {"end": 60, "oneWay": 0.05,
+       "desktops": [{"id": "desk-1", "sessions": [{"id": "ses-01", "history": [
+         {"type": "system", "id": "h-0", "sourceOrder": [0]}, {"type": "system", "id": "h-1", "sourceOrder": [1]}]}]}],
+       "stretches": [{"id": "new", "session": "ses-01", "cause": {"clock": 7}, "steps": [
+         {"changes": [\(rows.joined(separator: ", ")), {"title": "Anew"}]}]}]}
+      """
+    var phone = ScriptedPhone(try ScenarioSamples.read(text))
+    phone.open("ses-01", at: 0)
+    phone.load("ses-01", at: 7.1)
+    phone.send(7.3, .loadPageBefore, ["sessionId": "ses-01", "cursor": "x:cursor:system:n-2", "boundaryToken": "b", "limit": 100])
+    let scenario = try phone.compiled()
+    #expect(scenario.desktops[0].sessions[0].history.map(\.identity) == ["system:h-0", "system:h-1"])
+    #expect(scenario.tape.count == 15)
+    #expect(scenario.tape.allSatisfy { $0.cause == .clock(CompilerTests.at(7)) })
+    let title = try #require(scenario.tape.last)
+    #expect(title.steps.first?.changes == [.title("Anew")])
+    #expect(title.stamps.updatedAt == HBCodeScenario.standardWallClock + 7_000)
+  }
+
+  @Test func `rows of a thread that is opened were there, those that its next window has besides came in between`() throws {
+    let text = """
+      {"end": 60, "oneWay": 0.05,
+       "desktops": [{"id": "desk-1", "sessions": [{"id": "ses-01", "history": [
+         {"type": "system", "id": "h-0", "sourceOrder": [0]}, {"type": "system", "id": "h-2", "sourceOrder": [2]},
+         {"type": "system", "id": "t-1", "sourceOrder": [1], "threadId": "th-1"}]}]}],
+       "stretches": [{"id": "new", "session": "ses-01", "cause": {"clock": 8}, "steps": [
+         {"changes": [{"history": {"type": "system", "id": "t-3", "sourceOrder": [3], "timestamp": 1, "threadId": "th-1"}}]}]}]}
+      """
+    var phone = ScriptedPhone(try ScenarioSamples.read(text))
+    phone.open("ses-01", at: 0)
+    for at in [5.0, 9.0] {
+      phone.send(at, .loadThread, ["sessionId": "ses-01", "threadId": "th-1", "limit": 12, "anchor": .null])
+    }
+    let scenario = try phone.compiled()
+    #expect(scenario.desktops[0].sessions[0].history.map(\.identity) == ["system:h-0", "system:t-1", "system:h-2"])
+    #expect(scenario.tape.map(\.id) == ["outside/ses-01/history/system:t-3"])
   }
 
   @Test func `marks take precedence over inference and keep the identifiers of the requests`() throws {

@@ -150,7 +150,7 @@ extension Stretch {
 package struct RunStamps: Hashable, Sendable {
   package var startedAt: Int64?
   package var endedAt: Int64?
-  /// That of the `session:updated` at the end.
+  /// That of the `session:updated` at the end, or of a `title`.
   package var updatedAt: Int64?
 
   package init(startedAt: Int64? = nil, endedAt: Int64? = nil, updatedAt: Int64? = nil) {

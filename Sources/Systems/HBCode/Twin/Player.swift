@@ -139,7 +139,7 @@ extension DesktopTwin {
         let at = play.begin + max(.zero, step.offset)
         if at > now { return push(.play(stretch: index), at: at, rank: index) }
         tape.plays[index]?.nextStep += 1
-        apply(step, play)
+        apply(step, play, index)
         let number = play.nextStep - play.addedSteps
         if number >= 0 { fire(.after(id, .step(number))) }
       } else {
@@ -150,7 +150,7 @@ extension DesktopTwin {
     }
   }
 
-  private mutating func apply(_ step: Step, _ play: Tape.Play) {
+  private mutating func apply(_ step: Step, _ play: Tape.Play, _ index: Int) {
     guard let lane = play.lane else {
       for case .event(let name, let fields) in step.changes {
         let desktop = play.desktop ?? desktops.first
@@ -189,7 +189,7 @@ extension DesktopTwin {
         queueMatters = true
       case .title(let title):
         ledgers[lane].title = title
-        announceUpdate(lane, at: stamp(lane))
+        announceUpdate(lane, at: tape.stretches[index].stamps.updatedAt.map { $0 + play.shift } ?? stamp(lane))
       case .runtime(let runtime): ledgers[lane].runtime = runtime
       case .epochJump(let count):
         jump(lane, by: count)

@@ -118,11 +118,9 @@ extension Compilation {
       var title = state.title
       for update in session.updates {
         let isDerived = ends.contains { isSame($0, update.source.at) }
-        let historyChange = stretches.contains {
-          $0.session == id && $0.id.hasPrefix("outside/") && isSame($0.recordedBegin ?? .never, update.source.at)
-        }
-        if update.title != title || !(isDerived || historyChange) {
+        if update.title != title || !isDerived {
           outside(.title(update.title), id, at: update.source.at, "title", update.source.frame, .recorded)
+          stretches[stretches.count - 1].stamps.updatedAt = update.updatedAt
         }
         title = update.title
       }
@@ -155,7 +153,7 @@ extension Compilation {
     readDesktopEvents()
   }
 
-  private func isSame(_ a: Instant, _ b: Instant) -> Bool {
+  func isSame(_ a: Instant, _ b: Instant) -> Bool {
     a - b <= Compilation.sameInstant && b - a <= Compilation.sameInstant
   }
 

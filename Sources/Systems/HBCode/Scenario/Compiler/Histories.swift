@@ -20,12 +20,12 @@ extension Compilation {
   private mutating func readHistory(_ session: inout SessionSightings) {
     var known: [String: Row] = [:]
     var start: [Row] = []
-    // Latest windows so far, with the least order that they reach (nil: down to the first row there is).
-    var reached: [(at: Instant, least: SourceOrder?, identities: Set<String>)] = []
+    // Latest windows so far of the main timeline (nil) and of threads, with the least order that they reach (nil: down to the first row
+    // there is).
+    var reached: [(thread: String?, at: Instant, least: SourceOrder?, identities: Set<String>)] = []
     var oldest: (row: Row, hasOlder: Bool)?
     for window in session.windows {
-      let isPage = window.envelope == nil
-      for (position, row) in window.rows.enumerated() {
+      for row in window.rows {
         if let before = known[row.identity] {
           if !before.isEquivalent(to: row) {
             known[row.identity] = row
@@ -38,8 +38,9 @@ extension Compilation {
           settle(row, owner, session, window)
           continue
         }
-        let lacking =
-          isPage ? nil : reached.last { $0.least.map { $0 <= row.sourceOrder } ?? true && !$0.identities.contains(row.identity) }
+        let lacking = reached.last {
+          $0.thread == window.thread && $0.least.map { $0 <= row.sourceOrder } ?? true && !$0.identities.contains(row.identity)
+        }
         guard let lacking else {
           start.append(row)
           continue
@@ -49,13 +50,19 @@ extension Compilation {
         if let stamped = instant(ofStamp: row.timestamp), stamped > lacking.at, stamped < at {
           at = stamped
           basis = .derived
+        } else {
+          // The session said that something had changed, and no run of it ended then.
+          let updates = session.updates.map(\.source.at).filter { update in
+            update > lacking.at && update < at && !session.runs.contains { $0.end.map { isSame($0, update) } ?? false }
+          }
+          if updates.count == 1 { basis = .derived }
+          at = updates.last ?? at
         }
-        _ = position
         outside(.history(row), session.id, at: at, "history/\(row.identity)", window.source.frame, basis)
       }
-      if !isPage, !window.isPartial {
+      if window.isLatest {
         reached.append(
-          (window.source.at, window.hasOlder ? window.rows.map(\.sourceOrder).min() : nil, Set(window.rows.map(\.identity))))
+          (window.thread, window.source.at, window.hasOlder ? window.rows.map(\.sourceOrder).min() : nil, Set(window.rows.map(\.identity))))
       }
       if let first = window.rows.min(by: Row.precedes), !window.isPartial {
         if oldest.map({ !Row.precedes($0.row, first) }) ?? true { oldest = (first, window.hasOlder) }
@@ -63,7 +70,7 @@ extension Compilation {
           book.cursors.append(IdentifierBook.CursorEntry(session: session.id, row: first.identity, cursor: cursor))
         }
       }
-      if !isPage, !window.isPartial {
+      if window.isLatest, !window.isPartial {
         let last = window.rows.max(by: Row.precedes)?.identity ?? ""
         if !book.boundaryTokens.contains(where: { $0.session == session.id && $0.lastRow == last }) {
           book.boundaryTokens.append(IdentifierBook.BoundaryEntry(session: session.id, lastRow: last, token: window.token))

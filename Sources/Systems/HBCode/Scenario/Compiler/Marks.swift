@@ -58,6 +58,8 @@ extension Compilation {
       drafts[index].operation = twin.operation
       drafts[index].key = twin.key
       drafts[index].premise = twin.premise
+      // What was assumed of it is known now.
+      notes.removeAll { $0.basis == .assumed && $0.frames == [twin.frame] }
       guard twin.basis != .assumed else { continue }
       // A mark can reach the recorder after the frame that its gesture sent, and a good while before it when the machine is busy.
       if let sent = sent(twin, after: drafts[index].at) {

@@ -42,6 +42,8 @@ extension Compilation {
     var missing: [Int] = []
     var stale: [Int] = []
     var conflicts: [Int] = []
+    // Since an epoch began no blocks were shown: the next ones are all put, whatever was there before.
+    var isEmptied = false
     for sighting in session.overlays {
       let now = sighting.overlay.version
       if now == version {
@@ -73,6 +75,7 @@ extension Compilation {
               session: session.id))
         }
         version = OverlayVersion(epoch: now.epoch, revision: 0)
+        isEmptied = true
         if now.revision == 0 {
           // Nothing shows yet; what is still running comes back with the next change.
           blocks = base
@@ -81,7 +84,8 @@ extension Compilation {
         }
       }
       if increment > 1 { missing.append(sighting.source.frame) }
-      apply(sighting, from: base, increment: increment, &session)
+      apply(sighting, from: base, putsAll: isEmptied, increment: increment, &session)
+      isEmptied = false
       blocks = sighting.overlay.blocks
       version = now
     }
@@ -94,9 +98,9 @@ extension Compilation {
     }
   }
 
-  /// Puts the difference between two overlays into the stretches that its rows belong to.
+  /// Puts the difference between two overlays into the stretches that its rows belong to; with `putsAll` also the rows that are as before.
   private mutating func apply(
-    _ sighting: SessionSightings.Overlay, from base: [Row], increment: Int64, _ session: inout SessionSightings
+    _ sighting: SessionSightings.Overlay, from base: [Row], putsAll: Bool, increment: Int64, _ session: inout SessionSightings
   ) {
     let at = sighting.source.happened
     var old: [String: Row] = [:]
@@ -105,7 +109,7 @@ extension Compilation {
     var now = Set<String>()
     for row in sighting.overlay.blocks {
       now.insert(row.identity)
-      if let known = old[row.identity], known.isEquivalent(to: row) { continue }
+      if !putsAll, let known = old[row.identity], known.isEquivalent(to: row) { continue }
       guard let stretch = stretch(of: row, in: session, at: at) else { continue }
       changes[stretch, default: []].append(.put(row))
     }

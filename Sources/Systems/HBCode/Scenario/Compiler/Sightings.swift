@@ -43,6 +43,10 @@ struct SessionSightings {
     var envelope: HistoryEnvelope?
     /// Of a thread, or of a place in the past: no latest window of the main timeline.
     var isPartial: Bool
+    /// Nil: of the main timeline.
+    var thread: String?
+    /// The newest rows of its timeline.
+    var isLatest: Bool
   }
   struct Update {
     var source: Source
@@ -137,7 +141,7 @@ extension Compilation {
         let window = SessionSightings.Window(
           source: source, rows: envelope.timeline.filter { $0.origin == .canonical }, hasOlder: envelope.hasOlderEntries,
           cursor: envelope.oldestCursor, token: envelope.boundaryToken, envelope: envelope,
-          isPartial: method == .loadThread || request == .anchored)
+          isPartial: method == .loadThread || request == .anchored, thread: exchange.thread, isLatest: request != .anchored)
         edit(id) {
           $0.windows.append(window)
           if !window.isPartial { $0.overlays.append(SessionSightings.Overlay(source: source, overlay: envelope.overlay)) }
@@ -146,7 +150,7 @@ extension Compilation {
         let page = try OlderPage.decode(result)
         let window = SessionSightings.Window(
           source: source, rows: page.timeline, hasOlder: page.hasOlderEntries, cursor: page.oldestCursor, token: page.boundaryToken,
-          envelope: nil, isPartial: method == .loadThreadPageBefore)
+          envelope: nil, isPartial: method == .loadThreadPageBefore, thread: exchange.thread, isLatest: false)
         edit(id) { $0.windows.append(window) }
       case .outboxLoad, .outboxSubmit, .outboxRemove, .outboxReorder, .stopAndSendNow:
         // The answer to a repeated key is the stored one: it shows the list of its time.
