@@ -15,15 +15,15 @@ def started(*words):
 
 
 twin, facts = started("serve", scenario, "--json")
-capture, ports = started(
-    "capture", "--upstream", "ws://" + facts["listening"], "--marks", "127.0.0.1:0", "--system", system, "--json", "-o", out)
+capture = None
 try:
+    capture, ports = started(
+        "capture", "--upstream", "ws://" + facts["listening"], "--marks", "127.0.0.1:0", "--system", system, "--json", "-o", out)
     subprocess.run(
         [binary, "drive", system, "--url", "ws://" + ports["listening"], "--marks", f"http://{ports['marks']}/", "--scenario", scenario,
          "--quiet", "3"], check=True)
 finally:
-    capture.send_signal(signal.SIGINT)
-    print(capture.communicate()[0].strip())
-    twin.send_signal(signal.SIGINT)
-    print(twin.communicate()[0].strip())
+    for process in filter(None, (capture, twin)):
+        process.send_signal(signal.SIGINT)
+        print(process.communicate()[0].strip())
 sys.exit(capture.returncode or twin.returncode)
