@@ -5,13 +5,13 @@ import Wire
 /// The recordings of the archive, through the command as a person runs it.
 @Suite struct SampleTests {
   static let plans = [
-    "none", "dropped-receipts", "lost-submits", "epoch-jumps", "late-snapshots", "flaky-network", "app-restart", "desktop-restart",
-    "everything",
+    "none", "dropped-receipts", "lost-submits", "epoch-jumps", "drag-held-updates", "late-snapshots", "flaky-network", "app-restart",
+    "desktop-restart", "everything",
   ]
   static let files = ["report.html", "report.txt", "report.json", "junit.xml", "run.chatrun"]
 
-  @Test func `the archive holds at least three sealed recordings, each with its story`() throws {
-    #expect(Tool.samples.count >= 3)
+  @Test func `the archive holds at least eight sealed recordings, each with its story`() throws {
+    #expect(Tool.samples.count >= 8)
     for sample in Tool.samples {
       let story = sample.replacing(".chatrec", with: ".md")
       #expect(FileManager.default.fileExists(atPath: story), "\(story) is missing")
