@@ -335,7 +335,9 @@ import Wire
     var phone = ScriptedPhone(try ScenarioSamples.read(text))
     phone.open("ses-01", at: 0)
     phone.load("ses-01", at: 7.1)
-    phone.send(7.3, .loadPageBefore, ["sessionId": "ses-01", "cursor": "x:cursor:system:n-2", "boundaryToken": "b", "limit": 100])
+    phone.send(
+      7.3, .loadPageBefore,
+      ["sessionId": "ses-01", "cursor": "x:cursor:system:n-2", "boundaryToken": "x:boundary:system:n-13", "limit": 100])
     let scenario = try phone.compiled()
     #expect(scenario.desktops[0].sessions[0].history.map(\.identity) == ["system:h-0", "system:h-1"])
     #expect(scenario.tape.count == 15)
