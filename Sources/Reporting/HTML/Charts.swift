@@ -69,7 +69,8 @@ enum Charts {
       drawn += "<text class=\"dimt\" x=\"\(x)\" y=\"10\" dx=\"4\">limit</text>"
     }
     let told = zip(bars.edges, bars.counts).map { "up to \(Prose.measure($0, figure.unit)): \(Prose.number($1))" }.joined(separator: ", ")
-    let unit: Markup = "<p class=\"note u\">How many values each column has; below it their upper end\(figure.unit.isEmpty ? "" : ", in \(figure.unit)").</p>"
+    let inUnit = figure.unit.isEmpty ? "" : ", in \(figure.unit)"
+    let unit: Markup = "<p class=\"note u\">How many values each column has; below it their upper end\(inUnit).</p>"
     return """
       <svg class="chart" width="100%" height="94" role="img" aria-label="\(story(figure, samples, "Histogram")) \(Prose.capitalised(told)).">\(drawn)\
       <line class="ax" x1="0" x2="100%" y1="76.5" y2="76.5"/></svg>\(unit)

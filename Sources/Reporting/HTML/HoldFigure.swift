@@ -44,7 +44,13 @@ enum HoldFigure {
     if hold.release != nil, let release = hold.release {
       lines += "<path class=\"lim\" d=\"M\(free) 22V118\"/>"
       let lost = release.isSignalled ? "" : ", not signalled"
-      let words = release.kind == .rest ? "at rest\(lost)" : release.kind == .placed ? "page in place" : release.kind == .scroll ? "scroll command" : "let go"
+      let words =
+        switch release.kind {
+        case .rest: "at rest\(lost)"
+        case .placed: "page in place"
+        case .scroll: "scroll command"
+        case .live: "let go"
+        }
       lines += "<text class=\"\(release.isSignalled ? "str" : "amb")\" x=\"\(free)\" y=\"6\" text-anchor=\"middle\">\(words)</text>"
       lines += time(free, 18, release.at, "middle")
     }

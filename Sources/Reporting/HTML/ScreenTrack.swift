@@ -148,7 +148,8 @@ enum ScreenTrack {
     for hold in holds {
       let free = hold.release.map { min($0.at, hold.until) } ?? hold.until
       let late =
-        hold.wait.map { $0 > .zero ? "\(hold.id) \($0) \(hold.sinceWords)" : "\(hold.id) \(hold.duration)" } ?? (hold.applied == nil ? "\(hold.id) never applied" : "\(hold.id) \(hold.duration)")
+        hold.wait.map { $0 > .zero ? "\(hold.id) \($0) \(hold.sinceWords)" : "\(hold.id) \(hold.duration)" }
+        ?? (hold.applied == nil ? "\(hold.id) never applied" : "\(hold.id) \(hold.duration)")
       let title = "\(hold.id): \(hold.story)"
       let isLate = free < hold.until
       bars.append(
