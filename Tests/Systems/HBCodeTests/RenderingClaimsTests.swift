@@ -589,6 +589,17 @@ import Wire
           $0.snapshot(3, ["agent-reply:z", "agent-reply:a", "agent-reply:b", "agent-reply:c"], at: 1_090); off(&$0)
         })
     }
+    // A row above it is prepared and higher than before.
+    func prepared(_ tale: inout ClaimTale, height: Double) {
+      tale.mounted()
+      tale.frame(1_000, of: 3_000, [("agent-reply:a", 1_020, 400)], at: 0)
+      tale.anchor("record", y: 20, at: 1_000)
+      tale.frame(1_080, of: 3_080, [("agent-reply:z", 1_020, 80), ("agent-reply:a", 1_100, 400)], at: 1_064)
+      tale.anchor("end", y: 20, at: 1_064)
+      tale.frame(1_080, of: 3_082, [("agent-reply:z", 1_020, height), ("agent-reply:a", 1_102, 400)], at: 1_500)
+    }
+    try expect("HB-INV-42", exercised: 1) { prepared(&$0, height: 82) }
+    try expect("HB-INV-42", exercised: 1, broken: 1) { prepared(&$0, height: 80) }
     // At the end of the range the place may not be had: 3,080 − 844 + 159 = 2,395.
     try expect("HB-INV-42", exercised: 0) { tale in
       tale.mounted()
@@ -775,6 +786,18 @@ import Wire
       followed(&tale, by: 1.333, remaining: 2) { tale in
         tale.scroll("rest", at: 1_033, plus: 333_334)
         tale.frame(1_315, of: 2_000, at: 1_033, plus: 333_334)
+      }
+    }
+  }
+
+  @Test func `HB-INV-45 an update that cuts the range under a follow is no frame of it`() throws {
+    try expect("HB-INV-45", exercised: 2) { tale in
+      followed(&tale, by: 1.333, remaining: 60) { tale in
+        tale.snapshot(2, ["agent-reply:a"], at: 1_025)
+        tale.frame(1_200, of: 1_885, at: 1_025)
+        tale.snapshot(3, ["agent-reply:a", "agent-reply:b"], at: 1_030)
+        tale.frame(1_200, of: 2_000, at: 1_030)
+        tale.frame(1_201.333, of: 2_000, at: 1_033, plus: 333_334)
       }
     }
   }

@@ -145,7 +145,7 @@ struct ListMotions: Sendable {
     let moved = now.offset - before.offset
     let isLast = now.distanceToBottom <= ScreenRule.tolerance
     // Rows that come on screen take their measured heights in the same frame, so that the end may come nearer.
-    let isShort = isLast && moved <= expected + ScreenRule.tolerance
+    let isShort = isLast && moved >= 0 && moved <= expected + ScreenRule.tolerance
     let isRight = (moved - expected).magnitude <= ScreenRule.tolerance + 1e-9 || isShort
     return Step(
       host: host, entry: event.entry, previous: previous.entry, at: event.at, time: time, remaining: remaining, moved: moved,

@@ -146,6 +146,7 @@ struct Restores: Sendable {
         if holdsLive, own != nil, isLive(version) { restores[last].hasLiveChange = true }
       case .applied(let update): applied(update, event)
       case .frame(let now):
+        if isWatched, let geometry, Walk.hasOtherHeights(geometry, now, above: restores[last].row) { isWatched = false }
         geometry = now
         if isWatched { judge(event, isEnd: false) }
       default: break
@@ -228,6 +229,13 @@ struct Restores: Sendable {
       if update.isSnapshot { return (index.entries[event.entry]["ids"]?.array ?? []).prefix { $0 != row } != before }
       let cells = Set((index.entries[event.entry]["cells"]?.array ?? []).compactMap(\.string))
       return before.contains { $0.string.map(cells.contains) ?? false }
+    }
+
+    /// Whether a row on screen above that one has another height than before: its Markdown is prepared.
+    private static func hasOtherHeights(_ before: Geometry, _ now: Geometry, above row: String) -> Bool {
+      before.visible.prefix { $0.id != row }.contains { old in
+        now.visible.contains { $0.id == old.id && ($0.height - old.height).magnitude > ScreenRule.tolerance }
+      }
     }
 
     private mutating func checkHold(_ event: ScreenEvent) {
