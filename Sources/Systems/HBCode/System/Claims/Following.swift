@@ -120,7 +120,7 @@ struct ListMotions: Sendable {
         guard let before = geometry else { continue }
         if state == .follow || ended == event.at, let previous = last {
           if (now.offset - before.offset).magnitude < 0.0005 { continue }
-          let step = ListMotions.step(mount.host, event, previous, before, now)
+          let step = ListMotions.step(mount.host, event, previous, before, now, isUpdate: updated == event.at)
           // An update of this instant may have cut the range: what fits no step is its doing.
           if updated == event.at, !step.isRight { continue }
           steps.append(step)
@@ -136,7 +136,7 @@ struct ListMotions: Sendable {
   }
 
   private static func step(
-    _ host: String, _ event: ScreenEvent, _ previous: (entry: Int, at: Instant), _ before: Geometry, _ now: Geometry
+    _ host: String, _ event: ScreenEvent, _ previous: (entry: Int, at: Instant), _ before: Geometry, _ now: Geometry, isUpdate: Bool
   ) -> Step {
     let time = min(event.at - previous.at, DisplayLink.longestStep)
     let remaining = before.distanceToBottom
@@ -145,7 +145,9 @@ struct ListMotions: Sendable {
     let moved = now.offset - before.offset
     let isLast = now.distanceToBottom <= ScreenRule.tolerance
     // Rows that come on screen take their measured heights in the same frame, so that the end may come nearer.
-    let isShort = isLast && moved >= 0 && moved <= expected + ScreenRule.tolerance
+    // It may even move the list back, where they are lower than the estimate; an update that does so is no frame of the follow.
+    let comesNearer = moved >= 0 || !isUpdate && now.contentHeight < before.contentHeight
+    let isShort = isLast && comesNearer && moved <= expected + ScreenRule.tolerance
     let isRight = (moved - expected).magnitude <= ScreenRule.tolerance + 1e-9 || isShort
     return Step(
       host: host, entry: event.entry, previous: previous.entry, at: event.at, time: time, remaining: remaining, moved: moved,
