@@ -76,15 +76,7 @@ package struct LinkFaults: Sendable {
       let lane = "\(frame.connection.number) \(frame.direction.rawValue)"
       let k = tallies[index].matchesByLane[lane, default: 0]
       tallies[index].matchesByLane[lane] = k + 1
-      let fires: Bool
-      switch occurrence {
-      case .all: fires = true
-      case .nth(let n): fires = tallies[index].matches == n
-      case .every(let n): fires = tallies[index].matches % n == 0
-      case .firstPerKey: fires = tallies[index].keys.insert(key).inserted
-      case .probability(let p): fires = tallies[index].random.fork("match", lane).unit(at: k) < p
-      }
-      if !fires { continue }
+      if !fires(index, occurrence, key: key, lane: lane, k) { continue }
       if case .holdDrag = rule.action {
         arm(index)
         continue
@@ -145,16 +137,22 @@ package struct LinkFaults: Sendable {
       guard holds(rule, now, state) else { continue }
       let k = tallies[index].matches
       tallies[index].matches += 1
-      switch occurrence {
-      case .all, .firstPerKey: fired.append(index)
-      case .nth(let n): if k + 1 == n { fired.append(index) }
-      case .every(let n): if (k + 1) % n == 0 { fired.append(index) }
-      case .probability(let p): if tallies[index].random.fork("match", "drag").unit(at: k) < p { fired.append(index) }
-      }
+      if fires(index, occurrence, key: "", lane: "drag", k) { fired.append(index) }
     }
     return fired.map { index in
       tallies[index].fire(at: now)
       return Hit(rule: index, action: plan.rules[index].action, draw: 0)
+    }
+  }
+
+  /// Whether the match that has just been counted fires the rule; `k` is its place among those of its lane, from 0.
+  private mutating func fires(_ index: Int, _ occurrence: FaultRule.Occurrence, key: String, lane: String, _ k: Int) -> Bool {
+    switch occurrence {
+    case .all: true
+    case .nth(let n): tallies[index].matches == n
+    case .every(let n): tallies[index].matches % n == 0
+    case .firstPerKey: tallies[index].keys.insert(key).inserted
+    case .probability(let p): tallies[index].random.fork("match", lane).unit(at: k) < p
     }
   }
 

@@ -309,12 +309,7 @@ package enum Audit {
   private static func startUpEntries(_ trace: Trace, _ system: ChatSystem, _ scenario: any Scenario, _ frames: [Frame]) -> Set<Int> {
     let index = TraceIndex(trace)
     let asked = index.exchanges.filter { index.frames[$0.request].direction == .out && index.frames[$0.request].at == scenario.facts.start }
-    let requests = asked.compactMap { exchange -> Frame? in
-      let entry = trace.entries[index.frames[exchange.request].entry]
-      return Frame(
-        sequence: entry.index, at: entry.at, connection: ConnectionID(entry["conn"]?.int ?? 0), direction: .out,
-        kind: FrameKind(rawValue: entry["frame"]?.string ?? ""), payload: entry.payload ?? [])
-    }
+    let requests = asked.map { trace.entries[index.frames[$0.request].entry].sentFrame }
     let kept = Set(withoutStartUp(requests, system, scenario, frames).map(\.sequence))
     var entries: Set<Int> = []
     for exchange in asked where !kept.contains(index.frames[exchange.request].entry) {

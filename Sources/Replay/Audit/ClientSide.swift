@@ -30,14 +30,14 @@ package enum ClientSide {
         add(entry, direction, .close, JSONWriter.compact(["code": entry["code"] ?? 1006, "reason": "", "who": .string(who)]))
       case (.link, "send"):
         if entry["dir"]?.string == Direction.out.rawValue, !leftOut.contains(entry.index) {
-          add(entry, .out, kind(entry), entry.payload ?? [])
+          add(entry, .out, entry.frameKind, entry.payload ?? [])
         }
       case (.link, "arrive"):
         guard entry["dir"]?.string == Direction.in.rawValue, let of = entry["of"]?.int, trace.entries.indices.contains(of),
           !leftOut.contains(of)
         else { continue }
         let isChanged = entry["changed"]?.bool ?? false
-        add(entry, .in, kind(trace.entries[of]), (isChanged ? changed[of] : nil) ?? trace.entries[of].payload ?? [])
+        add(entry, .in, trace.entries[of].frameKind, (isChanged ? changed[of] : nil) ?? trace.entries[of].payload ?? [])
       case (.link, "corrupt"), (.link, "truncate"), (.link, "replace"):
         if let of = entry["of"]?.int, let payload = entry.payload { changed[of] = payload }
       case (.user, "gesture"):
@@ -51,6 +51,15 @@ package enum ClientSide {
     }
     return frames
   }
+}
 
-  private static func kind(_ send: TraceEntry) -> FrameKind { FrameKind(rawValue: send["frame"]?.string ?? "") }
+extension TraceEntry {
+  fileprivate var frameKind: FrameKind { FrameKind(rawValue: self["frame"]?.string ?? "") }
+
+  /// The frame of a `send` entry, under the entry's index.
+  var sentFrame: Frame {
+    Frame(
+      sequence: index, at: at, connection: ConnectionID(self["conn"]?.int ?? 0),
+      direction: self["dir"]?.string == Direction.out.rawValue ? .out : .in, kind: frameKind, payload: payload ?? [])
+  }
 }

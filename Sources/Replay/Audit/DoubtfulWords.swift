@@ -25,14 +25,7 @@ package struct DoubtfulWords: Hashable, Sendable {
   /// The `send` entries of a trace whose frames of the server say such a thing, each with the reason for doubt.
   package func entries(of trace: Trace, _ system: ChatSystem) -> [Int: String] {
     if isEmpty { return [:] }
-    var sent: [Frame] = []
-    for entry in trace.entries where entry.party == .link && entry.kind == "send" {
-      sent.append(
-        Frame(
-          sequence: entry.index, at: entry.at, connection: ConnectionID(entry["conn"]?.int ?? 0),
-          direction: entry["dir"]?.string == Direction.out.rawValue ? .out : .in, kind: FrameKind(rawValue: entry["frame"]?.string ?? ""),
-          payload: entry.payload ?? []))
-    }
+    let sent = trace.all(.link, "send").map(\.sentFrame)
     let incoming = Set(sent.filter { $0.direction == .in }.map(\.sequence))
     var doubts: [Int: String] = [:]
     for frame in system.normalForm(sent) where incoming.contains(frame.sequence) {

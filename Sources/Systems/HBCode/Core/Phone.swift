@@ -412,7 +412,7 @@ package struct Phone: ClientCore {
     case .intake(let name)?:
       if let screen, screen.name == name { releaseIntake(screen) }
     case .list(let name)?: if isMounted(name) { listFired() }
-    case .render(let name)?: if isMounted(name) { render(isLive: true) }
+    case .render(let name)?: if isMounted(name) { renderDue() }
     case .held(let name)?: if isMounted(name) { heldCheck() }
     case .reveal(let name)?: if isMounted(name) { revealPass() }
     case .restore(let name)?: if isMounted(name) { restorePass() }
@@ -753,14 +753,15 @@ package struct Phone: ClientCore {
     let isLive = !isScreenChanged
     isScreenChanged = false
     isLiveChanged = false
-    defer { updateView(isLive: isLive) }
     guard let screen, let host = host(screen) else {
       lastShown = (nil, [])
       lastQueue = (nil, [])
       return
     }
     updateCadence(screen)
-    let rows = display(host).rows
+    let shown = display(host)
+    defer { updateView(shown, isLive: isLive) }
+    let rows = shown.rows
     if lastShown.key != screen || !rows.elementsEqual(lastShown.rows, by: { $0.id == $1.id && $0.origin == $1.origin }) {
       let list = rows.map { row -> JSON in ["id": .string(row.id), "origin": .string(row.origin.rawValue)] }
       note("show", ["host": .string(screen.name), "rows": .array(list)])

@@ -41,7 +41,7 @@ extension Phone {
     case "message-waiting": screen.flatMap { chains[$0.main]?.hasPending } ?? false
     case "unconfirmed": chains.keys.contains { chains[$0]?.hasUnknownOutcome ?? false }
     case "covered": view?.isCovered ?? false
-    case "dragging": if case .dragging? = view?.list.motion { true } else { false }
+    case "dragging": hasFinger
     case "decelerating": if case .decelerating? = view?.list.motion { true } else { false }
     case "following": if case .following? = view?.list.motion { true } else { false }
     case "update-held": view?.held.version != nil
@@ -52,8 +52,12 @@ extension Phone {
     }
   }
 
-  /// A list that a finger can move.
-  private var isListOnScreen: Bool { view?.isMounted ?? false && view?.isCovered == false }
+  /// A list that can be scrolled: mounted and not covered.
+  var isListOnScreen: Bool { view?.isMounted ?? false && view?.isCovered == false }
+  /// A finger is on the list.
+  var hasFinger: Bool { if case .dragging? = view?.list.motion { true } else { false } }
+  /// One hand: a list that the user can take now.
+  private var isListFree: Bool { isListOnScreen && !hasFinger }
 
   var screenHost: Host? { screen.flatMap(host) }
 
@@ -74,18 +78,12 @@ extension Phone {
     case .edit(let operation, _, _, _, _), .remove(let operation, _): return premise(ofEntry: operation, sendNow: false)
     case .sendNow(let operation, _): return premise(ofEntry: operation, sendNow: true)
     case .reorder(let queueId, _, _): return premise(ofReorder: queueId)
-    case .drag:
-      if case .dragging? = view?.list.motion { return .waits }
-      return isListOnScreen ? .holds : .waits
-    case .tapStatusBar, .scrollToLatest:
-      // One hand: not while a finger is on the list.
-      if case .dragging? = view?.list.motion { return .waits }
-      return isListOnScreen ? .holds : .waits
+    case .drag, .tapStatusBar, .scrollToLatest:
+      return isListFree ? .holds : .waits
     case .composer, .preview, .sheet: return screen == nil ? .waits : .holds
     case .reduceMotion: return .holds
     case .older:
-      guard isListOnScreen, let host = screenHost else { return .waits }
-      if case .dragging? = view?.list.motion { return .waits }
+      guard isListFree, let host = screenHost else { return .waits }
       // Not whether 0.25 s have passed: a premise is asked at instants that the core does not know.
       return host.timeline.pagination?.oldestCursor != nil && !host.older.isInFlight ? .holds : .waits
     }

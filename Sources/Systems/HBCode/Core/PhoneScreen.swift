@@ -39,24 +39,24 @@ extension Phone {
     screenChanged()
   }
 
-  private mutating func mount(_ host: Host) {
+  private mutating func mount(_ key: HostKey, _ shown: Display) {
     view?.isMounted = true
     view?.list.mount(at: now)
     takeRecords()
     view?.reveal = Reveal()
     view?.list.standingPin = .bottom
-    note("cover.up", ["host": .string(host.key.name)])
-    out.append(.arm(TimerName.reveal(host.key.name).id, at: now + Reveal.passInterval))
-    render(isLive: false)
+    note("cover.up", ["host": .string(key.name)])
+    out.append(.arm(TimerName.reveal(key.name).id, at: now + Reveal.passInterval))
+    render(shown, isLive: false)
   }
 
   // MARK: Rendering
 
-  /// The view model's rows may have changed; `isLive`: by live overlay changes alone.
-  mutating func updateView(isLive: Bool) {
+  /// The view model shows these rows; `isLive`: only live overlay changes may have changed them.
+  mutating func updateView(_ shown: Display, isLive: Bool) {
     guard let view, let host = host(view.key) else { return }
     guard view.isMounted else {
-      if host.timeline.isConfirmed || !display(host).rows.isEmpty { mount(host) }
+      if host.timeline.isConfirmed || !shown.rows.isEmpty { mount(host.key, shown) }
       return
     }
     if isLive {
@@ -64,18 +64,22 @@ extension Phone {
       if let due = update(view.key, { [now] host in host.throttle.changed(interval: interval, at: now) }) ?? nil {
         out.append(.arm(TimerName.render(view.key.name).id, at: due))
       } else {
-        render(isLive: true)
+        render(shown, isLive: true)
       }
-    } else {
-      let shown = display(host)
-      if shown.rows != view.rows || shown.pinned != view.pinned { render(isLive: false) }
+    } else if shown.rows != view.rows || shown.pinned != view.pinned {
+      render(shown, isLive: false)
     }
   }
 
-  /// Renders the newest rows (HB-REND-01, -03); what is on screen takes them over, or they wait (table D.8).
-  mutating func render(isLive: Bool) {
+  /// A live change that waited for its interval is rendered (HB-REND-02).
+  mutating func renderDue() {
     guard let key = view?.key, let host = host(key) else { return }
-    let shown = display(host)
+    render(display(host), isLive: true)
+  }
+
+  /// Renders the newest rows (HB-REND-01, -03); what is on screen takes them over, or they wait (table D.8).
+  private mutating func render(_ shown: Display, isLive: Bool) {
+    guard let key = view?.key else { return }
     if view?.rows != shown.rows || view?.version == 0 {
       let measure = startState.measure
       view?.cells = shown.rows.map { measure.cell($0) }
@@ -124,20 +128,19 @@ extension Phone {
         anchor = found
       }
     }
-    let before = isSnapshot ? Set(view.list.ids) : []
     if isSnapshot {
+      let before = Set(view.list.ids)
       self.view?.list.apply(view.cells, listVersion: version, held: wasHeld, pin: pin, at: now)
-    } else {
-      let changed = view.list.changedVisible(in: view.cells)
-      self.view?.list.reconfigure(changed, of: view.cells, listVersion: version, held: wasHeld, pin: pin, at: now)
-    }
-    takeRecords()
-    if isSnapshot {
+      takeRecords()
       // A message is on screen from the update on that puts its row on the list.
       for row in view.rows where !before.contains(row.id) {
         guard let operation = Display.operation(ofItem: row.id) else { continue }
         note("shown", ["operation": .string(operation), "form": .string(row.origin.rawValue)])
       }
+    } else {
+      let changed = view.list.changedVisible(in: view.cells)
+      self.view?.list.reconfigure(changed, of: view.cells, listVersion: version, held: wasHeld, pin: pin, at: now)
+      takeRecords()
     }
     if let anchor {
       let height = self.view?.list.contentHeight ?? 0
@@ -210,7 +213,7 @@ extension Phone {
 
   /// After each frame with another offset or content: near the top an older page is asked for (HB-OLDER-01).
   private mutating func testOlder() {
-    guard let view, view.isMounted, !view.isCovered, let host = host(view.key) else { return }
+    guard isListOnScreen, let view, let host = host(view.key) else { return }
     let geometry = (view.list.offset, view.list.contentHeight)
     if let tested = view.tested, tested == geometry, !view.wantsOlder { return }
     self.view?.tested = geometry
@@ -325,8 +328,8 @@ extension Phone {
   // MARK: The finger, frames, the list by itself
 
   mutating func drag(_ drag: Drag) {
-    guard let view, view.isMounted, !view.isCovered else { return refuse("no list is on screen") }
-    if case .dragging = view.list.motion { return refuse("a finger is on the list") }
+    guard isListOnScreen else { return refuse("no list is on screen") }
+    if hasFinger { return refuse("a finger is on the list") }
     stopScroll()
     setFollowing(false, why: "drag")
     self.view?.list.touch(drag, at: now)
@@ -338,7 +341,7 @@ extension Phone {
   /// What a recording tells of an older page: the list is drawn down at once to 1,700 pt from its top (SCENARIO.md 3.6).
   mutating func drawNearTop() {
     guard let view, let host = host(view.key), premise(of: UserAction.older.gesture) == .holds else {
-      return refuse("there is no older page to ask for now")
+      return refuse("no older page can be asked for")
     }
     let way = max(0, view.list.aboveScreen - TimelineView.olderPlace)
     // Too early for the next page, the finger rests until it may be asked for (HB-OLDER-01).
@@ -348,15 +351,15 @@ extension Phone {
   }
 
   mutating func tapStatusBar() {
-    guard let view, view.isMounted, !view.isCovered else { return refuse("no list is on screen") }
+    guard isListOnScreen else { return refuse("no list is on screen") }
     stopScroll()
     endRestore(why: "scroll")
     setFollowing(false, why: "status bar")
     let inset = TimelineView.device.insetTop
-    if reduceMotion, let first = view.list.ids.first {
-      self.view?.list.jump(.row(first, y: inset), at: now)
+    if reduceMotion, let first = view?.list.ids.first {
+      view?.list.jump(.row(first, y: inset), at: now)
     } else {
-      self.view?.list.animate(to: -inset, over: TimelineView.topScroll, at: now)
+      view?.list.animate(to: -inset, over: TimelineView.topScroll, at: now)
     }
     takeRecords()
     releaseHeld()
@@ -364,7 +367,7 @@ extension Phone {
   }
 
   mutating func scrollToLatest() {
-    guard let view, view.isMounted, !view.isCovered else { return refuse("no list is on screen") }
+    guard isListOnScreen else { return refuse("no list is on screen") }
     stopScroll()
     endRestore(why: "scroll")
     setFollowing(true, why: "scroll to latest")

@@ -203,14 +203,8 @@ struct Holds: Sendable {
     var replaced: Int
   }
 
-  struct Fault: Sendable {
-    var entry: Int
-    var happened: String
-    var evidence: [Int]
-  }
-
   private(set) var episodes: [Episode] = []
-  private(set) var faults: [Fault] = []
+  private(set) var faults: [ScreenProblem] = []
 
   static func of(_ index: TraceIndex) -> Holds { index.finding(Holds.init) }
 
@@ -255,7 +249,7 @@ struct Holds: Sendable {
     private var drawn: OverlayVersion?
     private var geometry: Geometry?
     private(set) var episodes: [Episode] = []
-    private(set) var faults: [Fault] = []
+    private(set) var faults: [ScreenProblem] = []
 
     init(_ index: TraceIndex, _ story: ScreenStory, _ mount: Mount) {
       self.index = index
@@ -343,7 +337,7 @@ struct Holds: Sendable {
         ? "The held update of \(mount.host), version \(old.version), had not applied by \(due)"
         : "Version \(old.version) of the rows of \(mount.host), rendered at \(old.first.at), was not put on the list by \(due)"
       faults.append(
-        Fault(
+        ScreenProblem(
           entry: entry, happened: what + ", \(exact(ScreenRule.heldLimit)) after nothing kept it any more.",
           evidence: [old.first.entry, since.entry]))
       (held, released) = (nil, nil)
@@ -355,7 +349,7 @@ struct Holds: Sendable {
       drawn = overlays[version]
       defer { newestApplied = max(newestApplied, version) }
       func fault(_ happened: String) {
-        faults.append(Fault(entry: event.entry, happened: happened, evidence: [held?.first.entry].compactMap(\.self)))
+        faults.append(ScreenProblem(entry: event.entry, happened: happened, evidence: [held?.first.entry].compactMap(\.self)))
       }
       if replaced.contains(version) || version < newestApplied || version < held?.version ?? version {
         let newer = max(held?.version ?? version, newestApplied)

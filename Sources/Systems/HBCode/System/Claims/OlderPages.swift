@@ -44,12 +44,6 @@ let olderPageClaims: [Claim] = [
 
 /// The older pages that were put in place above the rows on screen.
 struct Restores: Sendable {
-  struct Problem: Sendable {
-    var entry: Int
-    var happened: String
-    var evidence: [Int]
-  }
-
   struct Restore: Sendable {
     var host: String
     /// The `anchor` entry that records the row.
@@ -63,10 +57,10 @@ struct Restores: Sendable {
     var drift: Double?
     /// Nothing but the page moved the list, and the wanted place lies in the scroll range.
     var isJudged = false
-    var problem: Problem?
+    var problem: ScreenProblem?
     /// A live change had to wait while the page was put in place.
     var hasLiveChange = false
-    var holdProblem: Problem?
+    var holdProblem: ScreenProblem?
   }
 
   private(set) var all: [Restore] = []
@@ -133,7 +127,7 @@ struct Restores: Sendable {
         guard isRestoring, use == "restore" else { return }
         passes += 1
         if passes == Walk.mostPasses + 1, restores[last].problem == nil {
-          restores[last].problem = Problem(
+          restores[last].problem = ScreenProblem(
             entry: event.entry,
             happened: "The older page of \(mount.host) put in place at \(restores[last].at) takes more than \(Walk.mostPasses) passes.",
             evidence: [])
@@ -158,13 +152,13 @@ struct Restores: Sendable {
       guard let first = geometry?.visible.first, let y = geometry?.y(first.id) else { return }
       let restore = restores[last]
       if first.id != restore.row {
-        restores[last].problem = Problem(
+        restores[last].problem = ScreenProblem(
           entry: restore.record,
           happened:
             "The older page of \(mount.host) at \(restore.at) keeps \(restore.row) in place; the first visible row was \(first.id).",
           evidence: [])
       } else if (y - restore.y).magnitude > ScreenRule.tolerance {
-        restores[last].problem = Problem(
+        restores[last].problem = ScreenProblem(
           entry: restore.record,
           happened: "The older page of \(mount.host) at \(restore.at) puts \(restore.row) at \(points(restore.y)); it was at \(points(y)).",
           evidence: [])
@@ -193,7 +187,7 @@ struct Restores: Sendable {
       let moment =
         isEnd
         ? "when the older page of \(restore.at) was in place" : "although nothing had moved the list since an older page was put in place"
-      restores[last].problem = Problem(
+      restores[last].problem = ScreenProblem(
         entry: event.entry,
         happened: "Row \(restore.row) of \(mount.host) \(place) at \(event.at), \(moment); \(points(ScreenRule.tolerance)) is the limit.",
         evidence: [restore.end?.entry].compactMap(\.self))
@@ -209,7 +203,7 @@ struct Restores: Sendable {
       }
       guard isLive(update.version), restores[last].holdProblem == nil else { return }
       let render = renders[update.version]
-      restores[last].holdProblem = Problem(
+      restores[last].holdProblem = ScreenProblem(
         entry: event.entry,
         happened:
           "A live change of \(mount.host), version \(update.version), applied at \(event.at) while the older page of \(restores[last].at) was put in place.",
@@ -246,7 +240,7 @@ struct Restores: Sendable {
     private mutating func heldTooLong(by entry: Int) {
       holdsLive = false
       if restores[last].holdProblem != nil { return }
-      restores[last].holdProblem = Problem(
+      restores[last].holdProblem = ScreenProblem(
         entry: entry,
         happened:
           "Live rows of \(mount.host) are held since the older page of \(restores[last].at) and were not released within \(exact(Walk.longestHold)).",

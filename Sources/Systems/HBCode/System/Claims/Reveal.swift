@@ -22,12 +22,6 @@ let revealClaims: [Claim] = [
 
 /// The first reveals of a run: each cover with what happened under it.
 struct Covers: Sendable {
-  struct Problem: Sendable {
-    var entry: Int
-    var happened: String
-    var evidence: [Int]
-  }
-
   struct Cover: Sendable {
     var host: String
     /// The `cover.up` entry, or the `mount` that has none.
@@ -37,7 +31,7 @@ struct Covers: Sendable {
     /// Requests for older pages under it, as places in `Evidence.asks`.
     var pages: [Int] = []
     var lift: (entry: Int, at: Instant)?
-    var problems: [Problem] = []
+    var problems: [ScreenProblem] = []
   }
 
   private(set) var all: [Cover] = []
@@ -76,7 +70,7 @@ struct Covers: Sendable {
 
     private mutating func problem(_ entry: Int, _ happened: String, _ evidence: [Int] = []) {
       guard let last = covers.indices.last else { return }
-      covers[last].problems.append(Problem(entry: entry, happened: happened, evidence: [covers[last].up] + evidence))
+      covers[last].problems.append(ScreenProblem(entry: entry, happened: happened, evidence: [covers[last].up] + evidence))
     }
 
     /// When the cover has to lift at the latest: its passes count, and they rest while the process is suspended.

@@ -23,6 +23,14 @@ enum ScreenRule {
   static var longestCover: Interval { passInterval * Int64(mostCoverPasses) }
 }
 
+/// Something that the screen did and should not have.
+struct ScreenProblem: Sendable {
+  /// The trace entry that decides.
+  var entry: Int
+  var happened: String
+  var evidence: [Int]
+}
+
 /// Where the rows of a list were after an event or a display frame, by the virtual screen's own record.
 struct Geometry: Sendable {
   struct Placed: Sendable {
